@@ -10,7 +10,7 @@ from bench_scale import bare_product, synthetic, threshold_at
 from timing import best, row
 
 import matchbound as mb
-from matchbound.counting.job import make_job
+from matchbound.counting.allpairs import make_job
 from matchbound.results import latent
 
 

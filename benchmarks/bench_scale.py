@@ -22,9 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.counting.allpairs import tally_embeddings
-from matchbound.counting.executors import DaskExecutor
-from matchbound.counting.job import AllPairsJob, Pruning, make_job
+from matchbound.counting.allpairs import AllPairsJob, Pruning, make_job, tally_embeddings
+from matchbound.counting.executors import DaskExecutor, RunOptions
 from matchbound.counting.pairs import impostor_pairs
 from matchbound.counting.threads import available_cores, one_blas_thread
 from matchbound.data.embeddings import Embeddings
@@ -122,7 +121,9 @@ def against_product(
     oriented = np.unique(-thresholds if data.distance else thresholds)
     job = make_job(data, oriented, False, prune="none")
     ours, bare = in_turns(
-        lambda: tally_embeddings(data, thresholds, workers=WORKERS, prune=prune), lambda: bare_product(job), repeats
+        lambda: tally_embeddings(data, thresholds, RunOptions(workers=WORKERS), prune=prune),
+        lambda: bare_product(job),
+        repeats,
     )
     return row(name, ours, "bare product", bare, bar)
 
@@ -186,8 +187,8 @@ def at_the_threshold(n: int = 8000, d: int = 64) -> Row:
     data = Embeddings(vectors, np.arange(n) // 4, similarity="dot")
     equal, between = np.array([10.0]), np.array([11.0])
     ours, reference = in_turns(
-        lambda: tally_embeddings(data, equal, workers=WORKERS),
-        lambda: tally_embeddings(data, between, workers=WORKERS),
+        lambda: tally_embeddings(data, equal, RunOptions(workers=WORKERS)),
+        lambda: tally_embeddings(data, between, RunOptions(workers=WORKERS)),
         5,
     )
     return row("one score in 22 equals the threshold, 8,000 x 64", ours, "none does", reference, 3.0)
@@ -232,7 +233,7 @@ def growth() -> list[Row]:
     for turn in range(9):
         for at, (data, threshold) in enumerate(zip(sets, thresholds, strict=True)):
             start = time.perf_counter()
-            tally_embeddings(data, threshold, workers=WORKERS)
+            tally_embeddings(data, threshold, RunOptions(workers=WORKERS))
             if turn:
                 seconds[at] = min(seconds[at], time.perf_counter() - start)
     rows = []
@@ -246,11 +247,11 @@ def growth() -> list[Row]:
 MEMORY = """
 import sys
 sys.path.insert(0, {folder!r})
-from bench_scale import memory_above, synthetic, tally_embeddings, WORKERS
+from bench_scale import RunOptions, memory_above, synthetic, tally_embeddings, WORKERS
 import numpy as np
-tally_embeddings(synthetic(2_000, 128), np.array([0.5]), workers=WORKERS)
+tally_embeddings(synthetic(2_000, 128), np.array([0.5]), RunOptions(workers=WORKERS))
 data = synthetic({n}, 128)
-print(memory_above(lambda: tally_embeddings(data, np.array([{threshold}]), workers=WORKERS)))
+print(memory_above(lambda: tally_embeddings(data, np.array([{threshold}]), RunOptions(workers=WORKERS))))
 """
 
 
@@ -295,7 +296,7 @@ def hundred_thousand() -> list[Row]:
     gigabytes = float(subprocess.run(command, capture_output=True, text=True, check=True, env=setting).stdout)
     rows.append(row("100,000 x 128, peak memory above the input, GB", gigabytes, "1 GB", 1.0, 1.0))
     start = time.perf_counter()
-    tally = tally_embeddings(data, threshold, workers=WORKERS, pairs=True)
+    tally = tally_embeddings(data, threshold, RunOptions(workers=WORKERS), pairs=True)
     scoring = time.perf_counter() - start
     assert tally.impostor.erred is not None
     table = tally.impostor.erred[0]
@@ -326,8 +327,8 @@ def on_dask() -> Row:
         distributed.Client(cluster) as client,
     ):
         ours, local = in_turns(
-            lambda: tally_embeddings(data, threshold, executor=DaskExecutor(client)),
-            lambda: tally_embeddings(data, threshold, workers=WORKERS),
+            lambda: tally_embeddings(data, threshold, RunOptions(executor=DaskExecutor(client))),
+            lambda: tally_embeddings(data, threshold, RunOptions(workers=WORKERS)),
             5,
         )
     return row("two Dask workers, 100,000 x 128", ours, "two threads", local, 1.3)

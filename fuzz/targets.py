@@ -233,16 +233,16 @@ _saved: list[bytes] = []
 def checkpoint(folder: Path, rng: Rng) -> Any:
     """The state of a long run, damaged between two runs."""
     from matchbound.counting.checkpoint import Checkpoint
-    from matchbound.counting.partial import Partial
+    from matchbound.counting.partial import PartialTally
 
     path = folder / "state.npz"
     made = Checkpoint(path, "mark")
     if not _saved:
         whole, none = np.zeros((2, 3), dtype=np.int64), np.empty(0, dtype=np.int64)
-        made.save(Partial(whole, whole, whole, [none], [none], [none], {1, 3}))
+        made.save(PartialTally(whole, whole, whole, [none], [none], [none], {1, 3}))
         _saved.append(path.read_bytes())
     path.write_bytes(damaged(_saved[0], rng) if rng.random() < 0.8 else generate.npz(rng))
-    return made.load(4, lambda state, blocks: Partial.restore(state, blocks, (2, 3)))
+    return made.load(4, lambda state, blocks: PartialTally.restore(state, blocks, (2, 3)))
 
 
 class _Page(HTMLParser):

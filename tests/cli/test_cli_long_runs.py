@@ -17,7 +17,7 @@ import pytest
 
 from matchbound.cli import main, options
 from matchbound.cli.command import RUN, Run
-from matchbound.counting import curves as curve_points
+from matchbound.counting import recount as curve_points
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 ROWS = 3000

@@ -388,7 +388,7 @@ def test_a_plan_has_one_notation(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_report_of_a_large_set_reads_its_points_where_the_curve_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("matchbound.counting.curves.EXACT_COMPARISONS", 10)
+    monkeypatch.setattr("matchbound.counting.recount.EXACT_COMPARISONS", 10)
     data = mb.demo_data(n_identities=60)
     curve = mb.roc(data)
     report = mb.make_report(data, far=[0.1, 0.01])

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import matchbound as mb
 import naive_curves
-from matchbound.counting.curves import curve_of_comparisons, steps_of
-from matchbound.counting.tables import tally_comparisons
+from matchbound.counting.curves import curve_of_comparisons
+from matchbound.counting.recount import tally_comparisons
 from matchbound.counts.cells import Cells, whole_pairs
 from matchbound.counts.curve import sums_of
 from naive_scale import assert_is_loop, tally_by_loop
@@ -60,7 +60,7 @@ def test_a_curve_is_counted_again_as_by_a_loop(rows: list[Row], levels: list[flo
     if source.genuine.all() or not source.genuine.any():
         return
     curve, thresholds = curve_of_comparisons(source), np.array(levels)
-    assert_is_loop(curve.recounted(thresholds, pairs=True), source, thresholds, pairs=True)
+    assert_is_loop(curve.recounted(thresholds), source, thresholds, pairs=False)
     only = curve.recounted(thresholds, genuine=True).genuine
     np.testing.assert_array_equal(only.errors, tally_by_loop(source, levels)["genuine_errors"])
     points = np.arange(curve.thresholds.size)
@@ -74,19 +74,19 @@ def test_steps_are_those_of_loops(rows: list[Row]) -> None:
     genuine, impostor = (np.array([r[2] for r in kind]) for kind in naive_curves.split(rows))
     if not genuine.size or not impostor.size:
         return
-    thresholds, matched, missed = steps_of(genuine.copy(), impostor.copy())
-    made = zip((matched / impostor.size).tolist(), (missed / genuine.size).tolist(), strict=True)
-    assert list(made) == [(float(far), float(frr)) for far, frr in naive_curves.points(rows)]
-    assert thresholds[1:].tolist() == sorted({r[2] for r in rows}, reverse=True)
-    assert thresholds[0] > thresholds[1]
+    curve = curve_of_comparisons(comparisons(rows))
+    points = [(float(far), float(frr)) for far, frr in naive_curves.points(rows)]
+    assert list(zip(curve.far.tolist(), curve.frr.tolist(), strict=True)) == points
+    assert curve.thresholds[1:].tolist() == sorted({r[2] for r in rows}, reverse=True)
+    assert curve.thresholds[0] > curve.thresholds[1]
 
 
 def test_scores_at_the_ends_of_floats_make_steps() -> None:
     most = np.finfo(np.float64).max
-    thresholds, matched, missed = steps_of(np.array([most, 0.0]), np.array([-0.0, -most, most]))
-    assert thresholds.tolist() == [np.inf, most, 0.0, -most]
-    assert matched.tolist() == [0, 1, 2, 3]
-    assert missed.tolist() == [2, 1, 0, 0]
+    curve = curve_of_comparisons(mb.Comparisons([0] * 5, [0, 0, 1, 1, 1], [most, 0.0, -0.0, -most, most]))
+    assert curve.thresholds.tolist() == [np.inf, most, 0.0, -most]
+    assert curve.false_matches.tolist() == [0, 1, 2, 3]
+    assert curve.false_nonmatches.tolist() == [2, 1, 0, 0]
 
 
 @given(st.lists(st.integers(0, 5), max_size=40).map(sorted), st.lists(st.integers(0, 40), max_size=6).map(sorted))

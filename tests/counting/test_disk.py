@@ -21,8 +21,8 @@ from pyarrow import parquet
 import matchbound as mb
 from matchbound.counting import disk
 from matchbound.counting.disk import TableOnDisk
-from matchbound.counting.recount import recount_of
-from matchbound.counting.running import How
+from matchbound.counting.executors import RunOptions
+from matchbound.counting.sources import recount_of
 from matchbound.counts.tally import Tally
 from matchbound.readers.plain_parquet import plain_parquet
 from naive_scale import assert_is_loop
@@ -171,8 +171,6 @@ def test_a_curve_is_exact_where_it_is_asked(
     tmp_path_factory: pytest.TempPathFactory, seed: int, distance: bool, ties: bool, far: float
 ) -> None:
     """Few points, from a small sample; the thresholds of a FAR and of an FRR are those of all scores in order."""
-    from matchbound.counting import curves
-
     rng = np.random.default_rng(seed)
     a, b = rng.integers(0, 15, size=(2, 1500))
     score = rng.standard_normal(1500) + 1.5 * (a == b)
@@ -181,7 +179,7 @@ def test_a_curve_is_exact_where_it_is_asked(
         tmp_path_factory.mktemp("curve") / "t", {"id_a": a, "id_b": b, "score": -score if distance else score}, []
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(curves, "CURVE_POINTS", 40)
+        patch.setattr(disk, "CURVE_POINTS", 40)
         patch.setattr(disk, "SAMPLE", 100)
         whole, lying = mb.roc(mb.read(path, distance=distance)), mb.roc(mb.scan(path, distance=distance))
         assert lying.thresholds.size < whole.thresholds.size
@@ -200,7 +198,7 @@ def test_a_sample_does_not_depend_on_who_takes_it(folder: Path, monkeypatch: pyt
     assert (whole.genuine.size, whole.impostor.size) == whole.totals
     np.testing.assert_array_equal(np.sort(np.concatenate([whole.genuine, whole.impostor])), np.sort(scores))
     monkeypatch.setattr(disk, "SAMPLE", 500)
-    one, two = (TableOnDisk(mb.scan(folder), How(workers=k)).sample for k in (1, 3))
+    one, two = (TableOnDisk(mb.scan(folder), RunOptions(workers=k)).sample for k in (1, 3))
     for kind, total in zip(("genuine", "impostor"), whole.totals, strict=True):
         np.testing.assert_array_equal(getattr(one, kind), getattr(two, kind))
         assert 400 < getattr(one, kind).size < 600 < total
@@ -214,6 +212,7 @@ def test_what_does_not_fit_in_memory_is_spilled(tmp_path: Path, monkeypatch: pyt
     scratch.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
     monkeypatch.setattr(disk, "MEMORY", "30MB")
+    monkeypatch.setattr(disk, "MOST_WORDS", 0)
     grid = np.linspace(-2.0, 4.0, 60)
     assert_same(mb.tally(mb.scan(path), grid, workers=1), mb.tally(data, grid))
     assert not list(scratch.iterdir())

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matchbound.counting.joint import joint_tally, joint_tally_of_embeddings
+from matchbound.counting.joint import joint_tally
 from matchbound.counting.pairs import BlockScores, GenuinePairs, impostor_pairs
 from matchbound.data.embeddings import Embeddings
 from naive_io import genuine_pairs_by_loop
@@ -107,7 +107,7 @@ def test_two_systems_at_thresholds_that_are_scores(similarity: Any) -> None:
         a, b = Embeddings(one, who, similarity), Embeddings(two, who, similarity)
         rows_a, rows_b = a.comparisons(), b.comparisons()
         at = rng.choice(len(rows_a), 10)
-        blocks = joint_tally_of_embeddings(a, b, rows_a.score[at], rows_b.score[at])
+        blocks = joint_tally(a, b, rows_a.score[at], rows_b.score[at])
         table = joint_tally(rows_a, rows_b, rows_a.score[at], rows_b.score[at])
         np.testing.assert_array_equal(blocks.both_impostor, table.both_impostor)
         np.testing.assert_array_equal(blocks.both_genuine, table.both_genuine)
@@ -117,7 +117,7 @@ def test_vectors_too_short_to_be_squared() -> None:
     rng = np.random.default_rng(7)
     vectors = rng.standard_normal((20, 4)) * 1e-170
     a, who = Embeddings(vectors, np.arange(20) // 2), np.arange(20) // 2
-    blocks = joint_tally_of_embeddings(a, Embeddings(vectors * 1e170, who), np.array([0.2]), np.array([0.2]))
+    blocks = joint_tally(a, Embeddings(vectors * 1e170, who), np.array([0.2]), np.array([0.2]))
     assert int(blocks.both_impostor[0]) == int(blocks.a.impostor.errors.sum()) // 2 > 0
 
 

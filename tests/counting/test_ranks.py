@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import matchbound as mb
-from matchbound.counting.curves import AlongCurve
-from matchbound.counting.recount import rank_scores, recount_of, settle_ranks
+from matchbound.counting.recount import OfEmbeddings, rank_scores, settle_ranks
+from matchbound.counting.sources import recount_of
 from matchbound.results.latent import CurveModels
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -40,9 +42,9 @@ def test_ties_are_settled_as_along_a_curve() -> None:
     data = crowded("cosine", 2)
     doubled = mb.Embeddings(np.repeat(data.vectors, 2, axis=0), np.repeat(data.codes, 2), similarity="cosine")
     curve = mb.roc(doubled)
-    along = AlongCurve.of(curve.recount, curve.tally)
+    along = curve.recount
     wanted = np.array([5, 17, 201, 4001])
-    recount = recount_of(doubled)
+    recount = OfEmbeddings(doubled)
     first = recount.thresholds_at(wanted, "impostor")
     counted = recount.tally(first).impostor.errors.sum(axis=1) // 2
     settled = recount.settled(first, wanted, counted)
@@ -54,8 +56,11 @@ def test_ties_are_settled_as_along_a_curve() -> None:
 def test_a_fit_from_all_pairs_is_the_fit_from_a_curve() -> None:
     data = crowded("cosine", 3)
     curve = mb.roc(data)
-    rates = mb.evaluate(data, float(curve.thresholds[50]))
-    one, two = rates.far.latent_model(), CurveModels(curve.tally, curve.recount).at(50).far
+    rates = mb.evaluate(data, float(curve.thresholds[50])).far
+    one, two = (
+        replace(rates, recount=OfEmbeddings(data)).latent_model(),
+        CurveModels(curve.tally, curve.recount).at(50).far,
+    )
     assert np.array_equal(one.correlations.z, two.correlations.z)
     assert np.array_equal(one.correlations.identity, two.correlations.identity)
     known = np.isin(one.own.errors, two.own.errors)

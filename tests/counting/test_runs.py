@@ -21,14 +21,12 @@ import pytest
 import matchbound as mb
 from matchbound.arraytypes import FloatArray
 from matchbound.counting import partial as partial_module
-from matchbound.counting.allpairs import tally_embeddings
+from matchbound.counting.allpairs import make_job, tally_embeddings
 from matchbound.counting.checkpoint import Checkpoint, fingerprint
 from matchbound.counting.cluster import _split, connected
-from matchbound.counting.executors import DaskExecutor, LocalExecutor
-from matchbound.counting.held import merge
-from matchbound.counting.job import make_job
-from matchbound.counting.partial import Partial
-from matchbound.counting.watch import RunWatch
+from matchbound.counting.executors import DaskExecutor, LocalExecutor, RunOptions
+from matchbound.counting.partial import PartialTally
+from matchbound.counting.run import RunWatch, merge
 from matchbound.counts.tally import Tally
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, MatchboundError, UsageError
@@ -57,7 +55,9 @@ def assert_same(a: Tally, b: Tally) -> None:
 
 def test_progress_counts_every_block() -> None:
     calls: list[tuple[int, int]] = []
-    tally_embeddings(clustered(3000), THRESHOLDS, workers=2, progress=lambda done, total: calls.append((done, total)))
+    tally_embeddings(
+        clustered(3000), THRESHOLDS, RunOptions(workers=2, progress=lambda done, total: calls.append((done, total)))
+    )
     total = calls[0][1]
     assert total > 1
     assert calls == [(k, total) for k in range(1, total + 1)]
@@ -74,11 +74,11 @@ def test_interrupted_run_resumes(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        tally_embeddings(data, THRESHOLDS, pairs=True, workers=2, progress=stop_soon, checkpoint=path)
+        tally_embeddings(data, THRESHOLDS, RunOptions(workers=2, progress=stop_soon, checkpoint=path), pairs=True)
     assert path.exists()
     later: list[int] = []
     resumed = tally_embeddings(
-        data, THRESHOLDS, pairs=True, checkpoint=path, progress=lambda done, total: later.append(done)
+        data, THRESHOLDS, RunOptions(checkpoint=path, progress=lambda done, total: later.append(done)), pairs=True
     )
     assert later[0] > 1
     assert_same(resumed, tally_embeddings(data, THRESHOLDS, pairs=True))
@@ -91,13 +91,14 @@ sys.path[:0] = {path!r}
 import numpy as np
 from test_runs import clustered, THRESHOLDS
 from matchbound.counting.allpairs import tally_embeddings
-from matchbound.counting.workers import AllPairsWorker
+from matchbound.counting.allpairs import AllPairsWorker
 def slowly(self, block, add=AllPairsWorker.add):
     time.sleep(0.1)
     add(self, block)
 AllPairsWorker.add = slowly
 tell = lambda done, total: print(done, flush=True)
-tally_embeddings(clustered(), THRESHOLDS, pairs=True, progress=tell, checkpoint={file!r}, checkpoint_every=0.0)
+from matchbound.counting.executors import RunOptions
+tally_embeddings(clustered(), THRESHOLDS, RunOptions(None, None, tell, {file!r}, 0.0), pairs=True)
 """
 
 
@@ -115,7 +116,10 @@ def test_killed_run_resumes(tmp_path: Path) -> None:
     assert path.exists()
     first: list[int] = []
     resumed = tally_embeddings(
-        clustered(), THRESHOLDS, pairs=True, checkpoint=path, progress=lambda done, total: first.append(done)
+        clustered(),
+        THRESHOLDS,
+        RunOptions(checkpoint=path, progress=lambda done, total: first.append(done)),
+        pairs=True,
     )
     assert first[0] > 2
     assert_same(resumed, tally_embeddings(clustered(), THRESHOLDS, pairs=True))
@@ -127,7 +131,7 @@ def _leave_checkpoint(path: Path, data: Embeddings) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        tally_embeddings(data, THRESHOLDS, workers=1, progress=stop, checkpoint=path)
+        tally_embeddings(data, THRESHOLDS, RunOptions(workers=1, progress=stop, checkpoint=path))
     assert path.exists()
 
 
@@ -135,19 +139,19 @@ def test_checkpoint_of_other_runs_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.npz"
     _leave_checkpoint(path, clustered(3000))
     with pytest.raises(DataError, match="other data"):
-        tally_embeddings(clustered(3000, seed=4), THRESHOLDS, checkpoint=path)
+        tally_embeddings(clustered(3000, seed=4), THRESHOLDS, RunOptions(checkpoint=path))
     with pytest.raises(DataError, match="other parameters"):
-        tally_embeddings(clustered(3000), THRESHOLDS + 0.1, checkpoint=path)
+        tally_embeddings(clustered(3000), THRESHOLDS + 0.1, RunOptions(checkpoint=path))
     with pytest.raises(DataError, match="other parameters"):
-        tally_embeddings(clustered(3000), THRESHOLDS, pairs=True, checkpoint=path)
+        tally_embeddings(clustered(3000), THRESHOLDS, RunOptions(checkpoint=path), pairs=True)
     path.write_bytes(b"not a checkpoint")
     with pytest.raises(DataError, match="not a checkpoint"):
-        tally_embeddings(clustered(3000), THRESHOLDS, checkpoint=path)
+        tally_embeddings(clustered(3000), THRESHOLDS, RunOptions(checkpoint=path))
 
 
 def test_a_failing_block_is_reported() -> None:
     class Worker:
-        partial = Partial.empty(1, 1)
+        partial = PartialTally.empty(1, 1)
 
         def add(self, block: int) -> None:
             if block == 3:
@@ -166,8 +170,8 @@ def test_a_failing_block_is_reported() -> None:
 def test_blocks_are_counted_once() -> None:
     """Partial tallies that share a block do not merge, and a run is complete when it has every block."""
 
-    def of(*blocks: int) -> Partial:
-        made = Partial.empty(2, 1)
+    def of(*blocks: int) -> PartialTally:
+        made = PartialTally.empty(2, 1)
         made.blocks.update(blocks)
         made.impostor += len(blocks)
         return made
@@ -187,12 +191,12 @@ def test_blocks_are_counted_once() -> None:
 
 
 def test_a_change_that_is_cut_short_spoils_the_sums(tmp_path: Path) -> None:
-    spoilt = Partial.empty(2, 1)
+    spoilt = PartialTally.empty(2, 1)
     with pytest.raises(ZeroDivisionError), spoilt.taking([4]):
         spoilt.impostor += 1 // 0
     for use in (
         lambda: merge([spoilt]),
-        lambda: Partial.empty(2, 1).add(spoilt),
+        lambda: PartialTally.empty(2, 1).add(spoilt),
         lambda: spoilt.check_complete(0),
         lambda: Checkpoint(tmp_path / "run.npz", "mark").save(spoilt),
     ):
@@ -206,7 +210,7 @@ def _kept_by_a_failing_run() -> list[set[int]]:
 
     class Worker:
         def __init__(self) -> None:
-            self.partial = Partial.empty(1, 1)
+            self.partial = PartialTally.empty(1, 1)
 
         def add(self, block: int) -> None:
             self.partial.impostor += 1
@@ -279,7 +283,9 @@ def test_ctrl_c_at_any_line(tmp_path: Path) -> None:
     while True:
 
         def run() -> Tally:
-            return tally_embeddings(data, THRESHOLDS, pairs=True, workers=2, checkpoint=path, checkpoint_every=0.0)
+            return tally_embeddings(
+                data, THRESHOLDS, RunOptions(workers=2, checkpoint=path, checkpoint_every=0.0), pairs=True
+            )
 
         try:
             reached = _signalled_before_line(line, run)
@@ -290,7 +296,7 @@ def test_ctrl_c_at_any_line(tmp_path: Path) -> None:
         assert set(os.listdir(tmp_path)) <= {"run.npz"}
         if path.exists():
             resumed += 1
-            again = tally_embeddings(data, THRESHOLDS, pairs=True, checkpoint=path)
+            again = tally_embeddings(data, THRESHOLDS, RunOptions(checkpoint=path), pairs=True)
             assert_same(again, expected)
             assert not path.exists()
         if not reached:
@@ -309,17 +315,19 @@ def test_a_second_signal_does_not_cut_the_snapshot_short(tmp_path: Path) -> None
             os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        tally_embeddings(data, THRESHOLDS, workers=2, progress=twice, checkpoint=path)
+        tally_embeddings(data, THRESHOLDS, RunOptions(workers=2, progress=twice, checkpoint=path))
     assert os.listdir(tmp_path) == ["run.npz"]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert_same(tally_embeddings(data, THRESHOLDS, checkpoint=path), tally_embeddings(data, THRESHOLDS))
+    assert_same(tally_embeddings(data, THRESHOLDS, RunOptions(checkpoint=path)), tally_embeddings(data, THRESHOLDS))
 
 
 def test_a_handler_that_does_not_raise_lets_the_run_go_on() -> None:
     seen: list[int] = []
     before = signal.signal(signal.SIGTERM, lambda number, frame: seen.append(number))
     try:
-        tally_embeddings(clustered(3000), THRESHOLDS, progress=lambda done, total: os.kill(os.getpid(), signal.SIGTERM))
+        tally_embeddings(
+            clustered(3000), THRESHOLDS, RunOptions(progress=lambda done, total: os.kill(os.getpid(), signal.SIGTERM))
+        )
     finally:
         signal.signal(signal.SIGTERM, before)
     assert set(seen) == {signal.SIGTERM}
@@ -340,7 +348,7 @@ def test_an_edited_checkpoint_is_refused(tmp_path: Path) -> None:
             edited["digest"] = np.array(fingerprint(str(edited["fingerprint"]), edited["blocks"], *parts))
         np.savez(path, **edited)
         with pytest.raises(DataError, match=match):
-            tally_embeddings(data, THRESHOLDS, checkpoint=path)
+            tally_embeddings(data, THRESHOLDS, RunOptions(checkpoint=path))
 
     refused("was changed after", False, impostor=state["impostor"] + 1)
     refused("was changed after", False, blocks=state["blocks"][:-1])
@@ -358,7 +366,7 @@ def test_an_edited_checkpoint_is_refused(tmp_path: Path) -> None:
     refused("not a checkpoint", False)
     _leave_checkpoint(tmp_path / "other.npz", data)
     os.replace(tmp_path / "other.npz", path)
-    assert_same(tally_embeddings(data, THRESHOLDS, checkpoint=path), tally_embeddings(data, THRESHOLDS))
+    assert_same(tally_embeddings(data, THRESHOLDS, RunOptions(checkpoint=path)), tally_embeddings(data, THRESHOLDS))
 
 
 def test_a_checkpoint_that_cannot_be_written_is_told_first(tmp_path: Path) -> None:
@@ -380,19 +388,19 @@ def test_a_checkpoint_that_cannot_be_written_is_told_first(tmp_path: Path) -> No
 
 def test_what_a_killed_run_left_half_written_is_removed(tmp_path: Path) -> None:
     (tmp_path / ".run.npz.part").write_bytes(b"half")
-    tally_embeddings(clustered(3000), THRESHOLDS, checkpoint=tmp_path / "run.npz")
+    tally_embeddings(clustered(3000), THRESHOLDS, RunOptions(checkpoint=tmp_path / "run.npz"))
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 def test_a_disk_that_fills_up_does_not_stop_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(self: Checkpoint, partial: Partial) -> None:
+    def full(self: Checkpoint, partial: PartialTally) -> None:
         raise DataError("the checkpoint run.npz cannot be written: No space left on device")
 
     monkeypatch.setattr(Checkpoint, "save", full)
     data, path = clustered(3000), tmp_path / "run.npz"
     with pytest.warns(mb.MatchboundWarning, match="No space left on device; the run goes on"):
-        found = tally_embeddings(data, THRESHOLDS, checkpoint=path, checkpoint_every=0.0)
+        found = tally_embeddings(data, THRESHOLDS, RunOptions(checkpoint=path, checkpoint_every=0.0))
     assert_same(found, tally_embeddings(data, THRESHOLDS))
 
 
@@ -410,7 +418,7 @@ def test_sums_that_could_wrap_around_are_made_from_pairs(
     kept: list[bool] = []
     plain = partial_module.finish
 
-    def finish(partial: Partial, *given: Any) -> Tally:
+    def finish(partial: PartialTally, *given: Any) -> Tally:
         partial.moments += 2**40  # as if it had wrapped
         kept.append(bool(partial.keys))
         return plain(partial, *given)
@@ -436,7 +444,7 @@ def test_dask_equals_local_when_a_worker_is_killed() -> None:
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        assert_same(tally_embeddings(data, THRESHOLDS, pairs=True, executor=DaskExecutor(client)), expected)
+        assert_same(tally_embeddings(data, THRESHOLDS, RunOptions(executor=DaskExecutor(client)), pairs=True), expected)
         pids = list(client.run(os.getpid).values())
         killed: list[int] = []
 
@@ -446,7 +454,9 @@ def test_dask_equals_local_when_a_worker_is_killed() -> None:
                 os.kill(pids[0], signal.SIGKILL)
                 time.sleep(0.2)
 
-        tally = tally_embeddings(data, THRESHOLDS, pairs=True, executor=DaskExecutor(client), progress=kill_once)
+        tally = tally_embeddings(
+            data, THRESHOLDS, RunOptions(executor=DaskExecutor(client), progress=kill_once), pairs=True
+        )
         assert killed
         assert_same(tally, expected)
 
@@ -465,8 +475,8 @@ def test_dask_with_snapshots_loses_nothing_and_resumes_anywhere(cluster: Any, tm
     data, path = clustered(5000), tmp_path / "run.npz"
     there = DaskExecutor(cluster.scheduler_address)
     expected = tally_embeddings(data, THRESHOLDS, pairs=True)
-    options: dict[str, Any] = {"pairs": True, "checkpoint": path, "checkpoint_every": 0.0}
-    assert_same(tally_embeddings(data, THRESHOLDS, executor=there, **options), expected)
+    options: dict[str, Any] = {"checkpoint": path, "checkpoint_every": 0.0}
+    assert_same(tally_embeddings(data, THRESHOLDS, RunOptions(executor=there, **options), pairs=True), expected)
     assert not list(tmp_path.iterdir())
 
     def stop(done: int, total: int) -> None:
@@ -475,14 +485,17 @@ def test_dask_with_snapshots_loses_nothing_and_resumes_anywhere(cluster: Any, tm
 
     for first, second in ((there, None), (None, there)):
         with pytest.raises(KeyboardInterrupt):
-            tally_embeddings(data, THRESHOLDS, executor=first, progress=stop, **options)
+            tally_embeddings(data, THRESHOLDS, RunOptions(executor=first, progress=stop, **options), pairs=True)
         assert os.listdir(tmp_path) == ["run.npz"]
         later: list[int] = []
 
         def seen(done: int, total: int, later: list[int] = later) -> None:
             later.append(done)
 
-        assert_same(tally_embeddings(data, THRESHOLDS, executor=second, progress=seen, **options), expected)
+        assert_same(
+            tally_embeddings(data, THRESHOLDS, RunOptions(executor=second, progress=seen, **options), pairs=True),
+            expected,
+        )
         assert later[0] > 2
         assert not list(tmp_path.iterdir())
 
@@ -503,14 +516,16 @@ def test_the_cluster_gets_the_data_once(cluster: Any, monkeypatch: pytest.Monkey
         monkeypatch.setattr(client, "scatter", scatter)
         there = DaskExecutor(client)
         for thresholds in (THRESHOLDS, THRESHOLDS[:1], THRESHOLDS):
-            assert_same(tally_embeddings(data, thresholds, executor=there), tally_embeddings(data, thresholds))
+            assert_same(
+                tally_embeddings(data, thresholds, RunOptions(executor=there)), tally_embeddings(data, thresholds)
+            )
         assert large.count(data.vectors.nbytes) == 1
-        tally_embeddings(other, THRESHOLDS, executor=there)
+        tally_embeddings(other, THRESHOLDS, RunOptions(executor=there))
         assert large.count(data.vectors.nbytes) == 2
         monkeypatch.setattr("matchbound.counting.cluster.MOST_SENT", 1)
-        tally_embeddings(other, THRESHOLDS, executor=there)
+        tally_embeddings(other, THRESHOLDS, RunOptions(executor=there))
         assert len(there._sent) <= 2
-        tally_embeddings(data, THRESHOLDS, executor=there)
+        tally_embeddings(data, THRESHOLDS, RunOptions(executor=there))
         assert large.count(data.vectors.nbytes) == 3
 
 
@@ -526,13 +541,12 @@ def test_a_scheduler_that_dies_is_told_and_costs_what_was_not_saved(cluster: Any
         tally_embeddings(
             data,
             THRESHOLDS,
-            executor=DaskExecutor(cluster.scheduler_address),
-            progress=kill,
-            checkpoint=path,
-            checkpoint_every=0.0,
+            RunOptions(
+                executor=DaskExecutor(cluster.scheduler_address), progress=kill, checkpoint=path, checkpoint_every=0.0
+            ),
         )
     assert os.listdir(tmp_path) == ["run.npz"]
-    assert_same(tally_embeddings(data, THRESHOLDS, checkpoint=path), tally_embeddings(data, THRESHOLDS))
+    assert_same(tally_embeddings(data, THRESHOLDS, RunOptions(checkpoint=path)), tally_embeddings(data, THRESHOLDS))
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -559,9 +573,9 @@ def test_a_block_that_fails_on_a_cluster_is_one_clear_error(cluster: Any, monkey
     def fail(self: Any, block: int) -> None:
         raise ValueError("this block\nis bad")
 
-    monkeypatch.setattr("matchbound.counting.workers.AllPairsWorker.add", fail)
+    monkeypatch.setattr("matchbound.counting.allpairs.AllPairsWorker.add", fail)
     with pytest.raises(MatchboundError, match=r"the cluster cannot count .*ValueError: this block\\nis bad"):
-        tally_embeddings(clustered(3000), THRESHOLDS, executor=DaskExecutor(cluster.scheduler_address))
+        tally_embeddings(clustered(3000), THRESHOLDS, RunOptions(executor=DaskExecutor(cluster.scheduler_address)))
 
 
 @pytest.mark.parametrize("prune", ["none", "portable", "best"])

@@ -40,7 +40,7 @@ def people(seed: int, noise: float = 0.8) -> mb.Embeddings:
 @pytest.fixture(autouse=True)
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small sets are scored at once; these tests are about those that are counted block by block."""
-    for name in ("matchbound.counting.curves", "matchbound.calls.comparison"):
+    for name in ("matchbound.counting.recount", "matchbound.calls.comparison"):
         monkeypatch.setattr(f"{name}.EXACT_COMPARISONS", 0)
 
 

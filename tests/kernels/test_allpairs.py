@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from matchbound import scratch as room_module
-from matchbound.counting import job as job_module
+from matchbound.counting import allpairs as job_module
+from matchbound.counting import allpairs as workers_module
 from matchbound.counting import layout as layout_module
 from matchbound.counting import screen as screen_module
-from matchbound.counting import workers as workers_module
 from matchbound.counting.allpairs import tally_embeddings
+from matchbound.counting.executors import RunOptions
 from matchbound.counting.pairs import impostor_pairs
 from matchbound.counting.partial import _at_thresholds, _run_up
 from matchbound.counting.screen import COSTS
@@ -90,7 +91,7 @@ def test_counts_equal_a_loop(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(layout_module.lay_out, "__defaults__", (span, layout_module.PIECE_ROWS))
         patch.setattr(job_module, "PIECE_ROWS", max(span // 4, 2))
-        tally = tally_embeddings(data, thresholds, pairs=pairs, workers=workers, prune=prune)
+        tally = tally_embeddings(data, thresholds, RunOptions(workers=workers), pairs=pairs, prune=prune)
     np.testing.assert_array_equal(tally.thresholds, thresholds)
     assert_equal(tally, tally_by_loop(data, thresholds), pairs=pairs)
 
@@ -122,7 +123,7 @@ def test_dense_blocks_count_columns_either_way(
         patch.setattr(workers_module, "DENSE_SHARE", -1.0)
         patch.setattr(workers_module, "LOOKED_UP_SHARE", looked_up)
         patch.setattr(layout_module.lay_out, "__defaults__", (128, layout_module.PIECE_ROWS))
-        tally = tally_embeddings(data, thresholds, workers=1, prune="none")
+        tally = tally_embeddings(data, thresholds, RunOptions(workers=1), prune="none")
     assert_equal(tally, tally_by_loop(data, thresholds), pairs=False)
 
 
@@ -134,11 +135,11 @@ def test_a_few_thresholds_twice_among_many(similarity: Any, step: int) -> None:
     data = random_embeddings(rng, similarity, np.float32, n=80)
     scores = np.unique(data.comparisons().score)
     thresholds = np.sort(np.append(rng.choice(scores, size=100, replace=False), scores[[5, 5, 40]]))[::step]
-    tally = tally_embeddings(data, thresholds, pairs=True, workers=1)
+    tally = tally_embeddings(data, thresholds, RunOptions(workers=1), pairs=True)
     assert tally.impostor.errors.base is not None, "no copy"
     assert_equal(tally, tally_by_loop(data, thresholds), pairs=True)
     mixed = rng.permutation(thresholds)
-    assert_equal(tally_embeddings(data, mixed, workers=1), tally_by_loop(data, mixed), pairs=False)
+    assert_equal(tally_embeddings(data, mixed, RunOptions(workers=1)), tally_by_loop(data, mixed), pairs=False)
 
 
 def test_dense_blocks_at_more_thresholds_than_fit_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +150,7 @@ def test_dense_blocks_at_more_thresholds_than_fit_a_key(monkeypatch: pytest.Monk
     )
     monkeypatch.setattr(workers_module, "DENSE_SHARE", -1.0)
     thresholds = np.sort(rng.uniform(-1, 1, 2100))
-    tally = tally_embeddings(data, thresholds, workers=1, prune="none")
+    tally = tally_embeddings(data, thresholds, RunOptions(workers=1), prune="none")
     few = rng.choice(thresholds.size, 40, replace=False)
     expected = tally_by_loop(data, thresholds[few])
     np.testing.assert_array_equal(tally.impostor.errors[few], expected["impostor_errors"])
@@ -363,7 +364,7 @@ def test_real_data_equal_brute_force(name: str, similarity: Any, prune: Any) -> 
 @pytest.mark.parametrize("similarity", ["cosine", "euclidean"])
 def test_the_dense_path_counts_what_the_table_counts(similarity: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand thresholds over nearly all scores, half of them scores: dense blocks, sparse blocks, a table."""
-    from matchbound.counting.tables import tally_comparisons
+    from matchbound.counting.recount import tally_comparisons
 
     rng = np.random.default_rng(9)
     sizes = np.minimum(rng.geometric(0.15, 70), 40)

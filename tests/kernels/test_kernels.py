@@ -22,10 +22,11 @@ from test_allpairs import assert_equal
 
 import matchbound as mb
 import naive_kernels as naive
-from matchbound.counting import job as job_module
+from matchbound.counting import allpairs as job_module
+from matchbound.counting import allpairs as workers_module
 from matchbound.counting import search as search_module
-from matchbound.counting import workers as workers_module
 from matchbound.counting.allpairs import tally_embeddings
+from matchbound.counting.executors import RunOptions
 from matchbound.stats import resampling
 from naive_scale import tally_by_loop
 
@@ -260,10 +261,10 @@ def _allpairs() -> None:
         data = _embeddings(similarity)
         middle = np.quantile(data.comparisons().score, [0.3, 0.7])
         for thresholds in (middle[:1], middle):
-            tally_embeddings(data, thresholds, workers=1, prune="none")
+            tally_embeddings(data, thresholds, RunOptions(workers=1), prune="none")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(job_module, "_pack", lambda right, workers: None)  # the products of NumPy
-            tally_embeddings(data, middle, workers=1, prune="none")
+            tally_embeddings(data, middle, RunOptions(workers=1), prune="none")
 
 
 @pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -297,7 +298,7 @@ def test_kernels_that_keep_books_tally_what_a_loop_tallies(name: str, monkeypatc
         data = _embeddings(similarity)
         thresholds = np.quantile(data.comparisons().score, np.linspace(0.2, 0.9, how["count"]))
         with twins_beside({name}) as calls:
-            tally = tally_embeddings(data, thresholds, workers=1, prune=how["prune"])
+            tally = tally_embeddings(data, thresholds, RunOptions(workers=1), prune=how["prune"])
         assert calls[name] > 0
         assert_equal(tally, tally_by_loop(data, thresholds), pairs=False)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matchbound.counting import job as job_module
+from matchbound.counting import allpairs as job_module
 from matchbound.counting.allpairs import tally_embeddings
 from matchbound.data.embeddings import Embeddings
 from matchbound.kernels import product as kernels

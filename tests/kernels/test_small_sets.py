@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_allpairs import assert_equal, random_embeddings, some_thresholds
 
-from matchbound.counting import small
-from matchbound.counting.allpairs import tally_embeddings
-from matchbound.counting.recount import recount_of, tally_source
-from matchbound.counting.running import How
+import matchbound as mb
+from matchbound.counting.executors import RunOptions
+from matchbound.counting.recount import OfEmbeddings, OfScoredEmbeddings
+from matchbound.counting.sources import recount_of
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
 from matchbound.results.latent import MOST_IDENTITIES, MOST_ROWS
@@ -33,48 +33,41 @@ def test_counts_equal_a_loop(seed: int, n: int, similarity: Any, dtype: Any, cou
     rng = np.random.default_rng(seed)
     data = random_embeddings(rng, similarity, dtype, n=n)
     thresholds = some_thresholds(rng, data, count)
-    tally = small.tally_small(data, thresholds, pairs=pairs)
+    tally = OfScoredEmbeddings(data).tally(thresholds, pairs=pairs)
     np.testing.assert_array_equal(tally.thresholds, thresholds)
     assert_equal(tally, tally_by_loop(data, thresholds), pairs=pairs)
 
 
 @pytest.mark.parametrize("count", [1, 30])
-def test_both_sides_of_the_limit_agree(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+def test_both_sides_of_the_limit_agree(count: int) -> None:
     data = random_embeddings(np.random.default_rng(3), "cosine", np.float32, n=300)
     thresholds = some_thresholds(np.random.default_rng(4), data, count)
-    told: list[tuple[int, int]] = []
-    few = tally_source(data, thresholds, pairs=True, how=How(progress=lambda *at: told.append(at)))
-    assert told == [(1, 1)]
-    monkeypatch.setattr(small, "SMALL_COMPARISONS", 300 * 299 // 2 - 1)
-    monkeypatch.setattr(small, "tally_small", None)
-    many = tally_source(data, thresholds, pairs=True)
-    for one, other in ((few, many), (few, tally_embeddings(data, thresholds, pairs=True))):
-        np.testing.assert_array_equal(one.impostor.errors, other.impostor.errors)
-        np.testing.assert_array_equal(one.genuine.errors, other.genuine.errors)
-        np.testing.assert_array_equal(one.impostor.sum_nn, other.impostor.sum_nn)
-        np.testing.assert_array_equal(one.impostor.sum_nm, other.impostor.sum_nm)
+    reports: list[tuple[int, int]] = []
+    few = recount_of(data).tally(thresholds, pairs=True, options=RunOptions(progress=lambda *at: reports.append(at)))
+    assert reports == [(1, 1)]
+    many = OfEmbeddings(data).tally(thresholds, pairs=True)
+    np.testing.assert_array_equal(few.impostor.errors, many.impostor.errors)
+    np.testing.assert_array_equal(few.genuine.errors, many.genuine.errors)
+    np.testing.assert_array_equal(few.impostor.sum_nn, many.impostor.sum_nn)
+    np.testing.assert_array_equal(few.impostor.sum_nm, many.impostor.sum_nm)
 
 
 def test_vectors_that_were_changed_in_place_are_scored_again() -> None:
     rng = np.random.default_rng(5)
     vectors = rng.normal(size=(90, 8)).astype(np.float32)
     data = Embeddings(vectors, np.arange(90) // 3)
-    before = small.tally_small(data, np.array([0.3]))
+    before = mb.tally(data, 0.3).impostor.wrong(0)
     vectors[:45] = vectors[0]
-    after = small.tally_small(data, np.array([0.3]))
-    fresh = small.tally_small(Embeddings(vectors.copy(), np.arange(90) // 3), np.array([0.3]))
-    np.testing.assert_array_equal(after.impostor.errors, fresh.impostor.errors)
-    assert before.impostor.errors.sum() < after.impostor.errors.sum()
+    after = mb.tally(data, 0.3).impostor.wrong(0)
+    assert before < after == mb.tally(Embeddings(vectors.copy(), np.arange(90) // 3), 0.3).impostor.wrong(0)
 
 
 def test_an_empty_set_and_nan() -> None:
     empty = Embeddings(np.empty((0, 3), dtype=np.float32), np.empty(0, dtype=np.int64))
-    assert small.is_small(empty)
-    tally = small.tally_small(empty, np.array([0.5]))
-    assert tally.impostor.errors.shape == (1, 0)
+    assert recount_of(empty).tally(np.array([0.5])).impostor.errors.shape == (1, 0)
     data = random_embeddings(np.random.default_rng(0), "dot", np.float32)
     with pytest.raises(UsageError, match="NaN"):
-        small.tally_small(data, np.array([np.nan]))
+        recount_of(data).tally(np.array([np.nan]))
 
 
 @pytest.mark.parametrize("each", [1, 2, 3, 4, 40])
@@ -82,6 +75,4 @@ def test_the_part_of_a_large_set_that_a_model_counts_is_small(each: int) -> None
     """So that the first evaluation of a large set does not wait for the kernels of many thresholds."""
     identity = np.arange(max(5000, 500 * each)) // each
     data = Embeddings(np.ones((identity.size, 1), dtype=np.float32), identity)
-    part = recount_of(data).some(MOST_IDENTITIES, MOST_ROWS)
-    assert isinstance(part.source, Embeddings)
-    assert small.is_small(part.source)
+    assert isinstance(recount_of(data).some(MOST_IDENTITIES, MOST_ROWS), OfScoredEmbeddings)

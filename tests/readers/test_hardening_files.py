@@ -20,7 +20,7 @@ from pyarrow import parquet
 
 import matchbound as mb
 from matchbound.counting.checkpoint import Checkpoint
-from matchbound.counting.partial import Partial
+from matchbound.counting.partial import PartialTally
 from matchbound.planning.protocol import read_protocol
 from matchbound.planning.protocol_files import read_instances
 from matchbound.readers.scan import scan_scores
@@ -356,14 +356,14 @@ except mb.DataError as error:
     assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
 
 
-def restore(state: dict[str, Any], blocks: set[int]) -> Partial:
-    return Partial.restore(state, blocks, (2, 3))
+def restore(state: dict[str, Any], blocks: set[int]) -> PartialTally:
+    return PartialTally.restore(state, blocks, (2, 3))
 
 
 def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
     whole, none = np.zeros((2, 3), dtype=np.int64), np.empty(0, dtype=np.int64)
     state = Checkpoint(tmp_path / "state.npz", "mark")
-    state.save(Partial(whole, whole, whole, [none], [none], [none], {1, 3}))
+    state.save(PartialTally(whole, whole, whole, [none], [none], [none], {1, 3}))
     assert [item.name for item in tmp_path.iterdir()] == ["state.npz"]
     content = bytearray((tmp_path / "state.npz").read_bytes())
     rng = np.random.default_rng(3)

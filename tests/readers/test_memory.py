@@ -176,7 +176,7 @@ def test_a_long_label_costs_little_wherever_labels_are_compared(tmp_path: Path) 
     import tracemalloc
 
     from matchbound.calls.searching import _people
-    from matchbound.counting.disk import TableOnDisk
+    from matchbound.counting.sources import recount_of
     from matchbound.planning.protocol_files import read_rows
 
     people = [LONG, *(f"p{k}" for k in range(7_999))]
@@ -189,7 +189,7 @@ def test_a_long_label_costs_little_wherever_labels_are_compared(tmp_path: Path) 
     tracemalloc.start()
     try:
         first, second = read_rows(protocol, faces)
-        part = TableOnDisk(mb.scan(scores)).among(faces.identities)
+        part = recount_of(mb.scan(scores)).among(np.arange(8_000)).source
         _people(numbered, numbered, None, people[:3])
         assert rates.gfrr.variance >= 0.0
         most = tracemalloc.get_traced_memory()[1] / 2**20

@@ -18,7 +18,7 @@ import pytest
 import matchbound as mb
 from matchbound import scratch as room
 from matchbound.cli import main, options
-from matchbound.counting.recount import tally_source
+from matchbound.counting.sources import recount_of
 from matchbound.errors import DataError, MissingExtraError
 from matchbound.files import remote
 from matchbound.files.opening import file_digest, is_address, open_input
@@ -101,7 +101,7 @@ def test_score_tables(kind: str, put: Put, tmp_path: Path, monkeypatch: pytest.M
     same_comparisons(mb.read(address), here)
     same_comparisons(mb.read(f"file://{tmp_path}/scores.{kind}"), here)
     monkeypatch.setattr(scan, "BATCH_ROWS", 37)
-    whole, batches = (tally_source(source, np.array([0.5])) for source in (here, mb.scan(address)))
+    whole, batches = (recount_of(source).tally(np.array([0.5])) for source in (here, mb.scan(address)))
     np.testing.assert_array_equal(whole.genuine.errors, batches.genuine.errors)
     np.testing.assert_array_equal(whole.impostor.errors, batches.impostor.errors)
     assert whole.impostor.sum_nn.tolist() == batches.impostor.sum_nn.tolist()

@@ -17,7 +17,7 @@ import matchbound as mb
 import naive_report
 from matchbound.calls.provenance import data_digest
 from matchbound.calls.roc import roc
-from matchbound.counting.recount import recount_of
+from matchbound.counting.sources import recount_of
 from matchbound.counts.curve import CurveTally, curve_of_tally
 from matchbound.report.make import make_report, write_report
 from matchbound.report.page import Point, Report, Stated

@@ -13,7 +13,7 @@ from scipy import stats as scipy_stats
 import matchbound as mb
 import naive_compare as naive
 from matchbound.calls.comparison import compare, compare_all, compare_thresholds
-from matchbound.counting.joint import joint_tally, joint_tally_of_embeddings
+from matchbound.counting.joint import joint_tally
 from matchbound.data.matching import match
 from matchbound.stats import differences as stats
 from matchbound.stats.intervals import t_quantile, wilson
@@ -288,7 +288,7 @@ def test_large_embeddings_are_counted_in_blocks() -> None:
     a, b = _equal_systems(11)
     first, second = np.array([0.3, 0.5]), np.array([0.35, 0.45])
     whole = joint_tally(a.comparisons(), b.comparisons(), first, second)
-    blocks = joint_tally_of_embeddings(a, b, first, second)
+    blocks = joint_tally(a, b, first, second)
     for name in ("sum_nn", "both_impostor", "both_genuine"):
         assert np.array_equal(getattr(whole, name), getattr(blocks, name))
     for k in range(2):

@@ -14,7 +14,6 @@ import matchbound as mb
 import naive_costs as naive
 from conftest import DATA, golden_table
 from matchbound import results
-from matchbound.counting.curves import AlongCurve
 from matchbound.results.costs import PRESETS
 from matchbound.stats.budget import ANGLES, Steps, budget_tables, integrated_limits
 from matchbound.stats.costs import CostWeights, calibrate
@@ -276,7 +275,7 @@ def test_distances_are_no_ratios() -> None:
 
 def test_a_curve_without_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """With 1,500 points, costs are those of the whole curve within what they say, and so are their intervals."""
-    from matchbound.counting import curves as curve_points
+    from matchbound.counting import recount as curve_points
 
     rng = np.random.default_rng(8)
     centre = rng.normal(size=(30, 12))
@@ -299,28 +298,6 @@ def test_weights() -> None:
     made = CostWeights(0.01, 1.0, 1.0)
     assert (made.miss, made.false_accept) == pytest.approx((1.0, 99.0))
     assert made.log_odds == pytest.approx(math.log(99.0))
-
-
-@given(tables(min_identities=3, max_rows=40), st.booleans())
-def test_counting_along_a_curve_is_counting_again(rows: list[Row], distance: bool) -> None:
-    """Tallies and thresholds from a curve are those of a pass over the data."""
-    rows = [*rows, ("p0", "p0", 0.5), ("p0", "p1", 0.0)]
-    data = comparisons(rows, distance)
-    curve = mb.roc(data)
-    along = AlongCurve.of(curve.recount, curve.tally)
-    count = len(rows) - int(data.genuine.sum())
-    for kind, wanted in (("impostor", np.arange(1, count + 1)), ("genuine", np.arange(int(data.genuine.sum()) + 1))):
-        assert np.array_equal(along.thresholds_at(wanted, kind), curve.recount.thresholds_at(wanted, kind))
-    grid = np.array([0.25, -1.0, 0.3, 0.25, 2.0, -2.0])
-    one, two = along.tally(grid, pairs=True), curve.recount.tally(grid, pairs=True)
-    assert np.array_equal(one.genuine.errors, two.genuine.errors)
-    assert np.array_equal(along.genuine(grid).genuine.errors, two.genuine.errors)
-    for name in ("comparisons", "errors", "sum_mm", "sum_nm", "sum_nn"):
-        assert np.array_equal(getattr(one.impostor, name), getattr(two.impostor, name)), name
-    made = [(tally.impostor.compared, *tally.impostor.erred) for tally in (one, two)]
-    for mine, theirs in zip(*made, strict=True):
-        for name in ("first", "second", "count"):
-            assert np.array_equal(getattr(mine, name), getattr(theirs, name))
 
 
 def test_decisions_and_few_identities_have_the_default_limits() -> None:

@@ -16,8 +16,8 @@ from cases import both_kinds, model, quiet
 from conftest import golden_expected, golden_table
 from matchbound.calls.roc import roc
 from matchbound.counting.curves import curve_of_comparisons
-from matchbound.counting.recount import recount_of
-from matchbound.counting.tables import tally_comparisons
+from matchbound.counting.recount import tally_comparisons
+from matchbound.counting.sources import recount_of
 from matchbound.counts.curve import curve_of_tally
 from matchbound.results.roc import RocCurve
 from matchbound.stats.curve.rates import _ratio_variance, crossing, crossing_of, curve_variances
@@ -183,7 +183,7 @@ def test_a_stepped_curve_equals_the_sorted_one_where_it_has_points() -> None:
 
 
 def test_large_embeddings_have_fewer_points_each_exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    import matchbound.counting.curves as engine
+    import matchbound.counting.recount as engine
 
     source = model(40, 4, seed=3)
     whole = quiet(source)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import matchbound as mb
 import naive_latent as naive
-from matchbound.counting.tables import tally_comparisons
+from matchbound.counting.recount import tally_comparisons
 from matchbound.show.numbers import percent
 from matchbound.stats.intervals import fallback_wilson, wilson
 from matchbound.stats.latent.fit import grouped
@@ -327,7 +327,7 @@ class TestWeighting:
 
 
 def test_at_far_is_exact_on_curves_with_some_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    from matchbound.counting import curves
+    from matchbound.counting import recount as curves
 
     data = mb.SyntheticModel().sample(60, rng=7)
     exact = mb.roc(data)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import matchbound as mb
 import naive_compare as naive
 from matchbound.calls.groups import by_group
-from matchbound.counting.tables import tally_comparisons
+from matchbound.counting.recount import tally_comparisons
 from matchbound.counts.tally import GenuineTally
 from matchbound.stats.differences import t_tails
 from matchbound.stats.gaps import decided, difference_limits, frr_moments, gap_statistic

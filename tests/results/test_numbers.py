@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 from itertools import combinations
 from statistics import NormalDist
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import matchbound as mb
-from matchbound.counting.partial import Partial, finish
+from matchbound.counting.partial import PartialTally, finish
 from matchbound.counts.tally import (
     AllPairs,
     GenuineTally,
@@ -187,13 +188,14 @@ def test_one_pair_with_a_trillion_comparisons() -> None:
 def test_all_pairs_of_two_identities_with_a_million_instances_each() -> None:
     """Running sums of a block-wise count are int64; where they may have wrapped, pairs are asked for instead."""
     instances = np.array([10**6, 10**6, 3], dtype=np.int64)
-    partial = Partial.empty(3, 1)
+    partial = PartialTally.empty(3, 1)
     partial.impostor[:] = [[10**12 - 1], [10**12 - 1], [0]]
-    labels, grid, place = np.arange(3), np.zeros(1), np.zeros(1, dtype=np.int64)
+    source = SimpleNamespace(identities=np.arange(3), instance_counts=instances, distance=False)
+    grid, place = np.zeros(1), np.zeros(1, dtype=np.int64)
     with pytest.raises(mb.DataError, match="pairs=True"):
-        finish(partial, labels, instances, grid, place, False, False)
+        finish(partial, source, grid, place, False)
     partial.keys, partial.bins, partial.counts = [np.array([1])], [np.array([1])], [np.array([10**12 - 1])]
-    tally = finish(partial, labels, instances, grid, place, False, True)
+    tally = finish(partial, source, grid, place, True)
     n, m = 10**12 - 1, 10**12
     assert int(tally.impostor.sum_nn[0]) == 2 * n * n
     assert int(tally.impostor.sum_nm[0]) == 2 * n * m

@@ -292,11 +292,11 @@ class TestAReportOfPeople:
 
 
 def test_a_curve_of_people_that_cannot_have_every_step_is_refused_before_counting(monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr("matchbound.counting.curves.MOST_STEPS", 100)
+    monkeypatch.setattr("matchbound.counting.recount.MOST_STEPS", 100)
     with pytest.raises(mb.DataError, match=r"make 861 comparisons, more than the 100.*evaluate"):
         mb.roc(people(1, [2] * 21), weighting=ONCE)
-    monkeypatch.setattr("matchbound.counting.curves.EXACT_COMPARISONS", 100)
-    monkeypatch.setattr("matchbound.counting.curves.MOST_STEPS", 1000)
+    monkeypatch.setattr("matchbound.counting.recount.EXACT_COMPARISONS", 100)
+    monkeypatch.setattr("matchbound.counting.recount.MOST_STEPS", 1000)
     data = people(1, [2] * 21)
     assert len(mb.roc(data, weighting=ONCE)) == len(mb.roc(data.comparisons()))
     table = tmp_path / "scores.csv"

@@ -16,7 +16,7 @@ import naive_compare as naive
 from matchbound.calls.comparison import compare, compare_all
 from matchbound.calls.groups import by_group
 from matchbound.counting.joint import joint_tally
-from matchbound.counting.tables import tally_comparisons
+from matchbound.counting.recount import tally_comparisons
 from matchbound.counts.joint import JointTally
 from matchbound.results.together import normal_score
 from matchbound.stats.families import groups as null_groups

@@ -16,8 +16,7 @@ from scipy.stats import multivariate_normal
 import matchbound as mb
 import naive_latent as naive
 from conftest import DATA, golden_table
-from matchbound.counting.recount import rank_scores
-from matchbound.counting.tables import tally_comparisons
+from matchbound.counting.recount import rank_scores, tally_comparisons
 from matchbound.counts.tally import AllPairs
 from matchbound.errors import DataError
 from matchbound.results import latent

@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.calls.curve_readings import Reading, Target, read_curve
 from matchbound.calls.groups import by_group
-from matchbound.counting.executors import Executor, Progress
-from matchbound.counting.joint import joint_tally, joint_tally_of_embeddings
-from matchbound.counting.recount import AnySource, Source, recount_of
-from matchbound.counting.running import How
-from matchbound.counting.tables import tally_comparisons
+from matchbound.counting.executors import RunOptions
+from matchbound.counting.joint import joint_tally
+from matchbound.counting.recount import Source, rank_scores, tally_comparisons
+from matchbound.counting.run import Executor, Progress
+from matchbound.counting.sources import AnySource, recount_of
 from matchbound.counts.joint import JointTally
 from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons
@@ -147,7 +147,7 @@ def compare(
     where = Where(threshold, far, frr)
     sources = [in_memory(a), in_memory(b)]
     matched = match(sources)
-    pair = _Pair.of(matched, How(workers, executor, progress), weighting=weighting)
+    pair = _Pair.of(matched, RunOptions(workers, executor, progress), weighting=weighting)
     notes = (*_one_for_all(where, sources), *_findings(matched), *matched.notes)
     result = replace(pair.compare(where, where.threshold, notes, matched), names=names)
     for text in result.warnings:
@@ -196,7 +196,7 @@ def compare_thresholds(
     if grid.ndim != 2 or grid.shape[1] != 2 or np.isnan(grid).any():
         raise UsageError("thresholds must be pairs: the threshold of a, the threshold of b")
     matched = match([in_memory(a), in_memory(b)])
-    pair = _Pair.of(matched, How(workers, executor, progress))
+    pair = _Pair.of(matched, RunOptions(workers, executor, progress))
     notes = (*_findings(matched), *matched.notes)
     joint = pair.joint(grid[:, 0], grid[:, 1])
     made = tuple(pair.at(joint.at(k), notes, matched) for k in range(grid.shape[0]))
@@ -283,7 +283,7 @@ def compare_points(
         for j in range(i + 1, len(names)):
             two: Any = (matched.systems[i], matched.systems[j])
             both = Matched(two, matched.matched, (matched.unmatched[i], matched.unmatched[j]), matched.how)
-            pair = _Pair.of(both, How(workers, executor, progress), remember, weighting)
+            pair = _Pair.of(both, RunOptions(workers, executor, progress), remember, weighting)
             asked = [None if grid is None else (float(grid[i]), float(grid[j])) for grid in grids]
             pair.prepare([at for at in asked if at is not None], [*targets, *([("eer", None)] if eer else [])])
             for table, where, at in zip(made, points, asked, strict=True):
@@ -313,11 +313,11 @@ class _Remembered:
             self.tallies[key] = tally_comparisons(source, thresholds)
         return self.tallies[key]
 
-    def read(self, source: Source, targets: Sequence[Target], how: How, weighting: str) -> list[Reading]:
+    def read(self, source: Source, targets: Sequence[Target], options: RunOptions, weighting: str) -> list[Reading]:
         """Numbers of the curve of a system; what is not known yet is read from one curve."""
         new = [target for target in targets if (source, *target) not in self.readings]
         if new:
-            for target, reading in zip(new, read_curve(source, new, how, weighting), strict=True):
+            for target, reading in zip(new, read_curve(source, new, options, weighting), strict=True):
                 self.readings[source, *target] = reading
         return [self.readings[source, *target] for target in targets]
 
@@ -325,23 +325,27 @@ class _Remembered:
 class _Pair:
     """Two matched systems, and the counting that comparisons of them need."""
 
-    def __init__(self, a: Source, b: Source, how: How, remember: _Remembered, weighting: str = "comparisons") -> None:
-        self.a, self.b, self.how, self.remember = a, b, how, remember
+    def __init__(
+        self, a: Source, b: Source, options: RunOptions, remember: _Remembered, weighting: str = "comparisons"
+    ) -> None:
+        self.a, self.b, self.options, self.remember = a, b, options, remember
         self.weighting = named(weighting, WEIGHTINGS, "weighting")
         self.designs: tuple[Design, Design] | None = None
         self.prepared: dict[tuple[float, float], JointTally] = {}
         self.models: Models = cache(self._model)
 
     @staticmethod
-    def of(matched: Matched, how: How, remember: _Remembered | None = None, weighting: str = "comparisons") -> _Pair:
+    def of(
+        matched: Matched, options: RunOptions, remember: _Remembered | None = None, weighting: str = "comparisons"
+    ) -> _Pair:
         remember = remember or _Remembered()
         a, b = matched.systems
         if isinstance(a, Embeddings) and isinstance(b, Embeddings):
             if len(a) < 2:
                 raise DataError(f"there are no comparisons: {len(a)} matched embeddings make no pair")
             if len(a) * (len(a) - 1) // 2 <= EXACT_COMPARISONS:
-                return _Pair(remember.pairs(a), remember.pairs(b), how, remember, weighting)
-        return _Pair(a, b, how, remember, weighting)
+                return _Pair(remember.pairs(a), remember.pairs(b), options, remember, weighting)
+        return _Pair(a, b, options, remember, weighting)
 
     def joint(self, thresholds_a: ArrayLike, thresholds_b: ArrayLike) -> JointTally:
         one = np.atleast_1d(np.asarray(thresholds_a, dtype=np.float64))
@@ -349,7 +353,7 @@ class _Pair:
         if isinstance(self.a, Comparisons) and isinstance(self.b, Comparisons):
             made = joint_tally(self.a, self.b, one, two, tally=self.remember.tally)
         else:
-            made = _joint(self.a, self.b, one, two, self.how)
+            made = joint_tally(self.a, self.b, one, two, self.options)
         if self.weighting == "identities":
             units = far_by_pair(made.a.impostor, 0), frr_by_identity(made.a.genuine, 0)
             self.designs = unit_design(units[0]), unit_design(units[1])
@@ -359,7 +363,7 @@ class _Pair:
 
     def prepare(self, thresholds: Sequence[tuple[float, float]], targets: Sequence[Target]) -> None:
         """Count at several points in one pass, so that `compare` finds them."""
-        read = [self.remember.read(source, targets, self.how, self.weighting) for source in (self.a, self.b)]
+        read = [self.remember.read(source, targets, self.options, self.weighting) for source in (self.a, self.b)]
         grid = [*thresholds, *((one.threshold, two.threshold) for one, two in zip(*read, strict=True))]
         if grid:
             joint = self.joint([at[0] for at in grid], [at[1] for at in grid])
@@ -392,7 +396,7 @@ class _Pair:
     ) -> Comparison:
         """The comparison at one pair of thresholds."""
         rates = [
-            error_rates(t, (), recount_of(source, self.how.workers, self.how.executor), self.weighting)[0]
+            error_rates(t, (), recount_of(source, self.options.workers, self.options.executor), self.weighting)[0]
             for t, source in ((joint.a, self.a), (joint.b, self.b))
         ]
         far, frr = self._differences(rates[0], rates[1], joint)
@@ -432,7 +436,8 @@ class _Pair:
     def _at_target(self, metric: str, target: float | None) -> PointDifference:
         """Read a number from both curves, with the slopes that make it a combination of FRR and FAR."""
         read = [
-            self.remember.read(source, [(metric, target)], self.how, self.weighting)[0] for source in (self.a, self.b)
+            self.remember.read(source, [(metric, target)], self.options, self.weighting)[0]
+            for source in (self.a, self.b)
         ]
         values, thresholds = [one.value for one in read], [one.threshold for one in read]
         joint = self._units_of(self._joint_at(thresholds[0], thresholds[1]))
@@ -460,8 +465,6 @@ class _Pair:
 
         Correlations may come from a part of the identities; what was compared is counted on all of them.
         """
-        from matchbound.counting.recount import rank_scores
-
         a, b = _subset(self.a, self.b)
         which: Literal["impostor", "genuine"] = "impostor" if kind == "far" else "genuine"
         if isinstance(a, Comparisons) and isinstance(b, Comparisons):
@@ -471,19 +474,11 @@ class _Pair:
         ranks = paired_ranks(a.n_impostor if which == "impostor" else a.n_genuine, kind)
         if not ranks.size:
             return None
-        joint = _joint(a, b, rank_scores(a, ranks, which), rank_scores(b, ranks, which), self.how)
+        joint = joint_tally(a, b, rank_scores(a, ranks, which), rank_scores(b, ranks, which), self.options)
         made = (fit_far_difference if kind == "far" else fit_frr_difference)(joint)
         if self.designs is None:
             return made
         return replace(made, design=self.designs[0 if kind == "far" else 1])
-
-
-def _joint(a: Source, b: Source, one: FloatArray, two: FloatArray, how: How) -> JointTally:
-    if isinstance(a, Comparisons) and isinstance(b, Comparisons):
-        return joint_tally(a, b, one, two)
-    assert isinstance(a, Embeddings)
-    assert isinstance(b, Embeddings)
-    return joint_tally_of_embeddings(a, b, one, two, how)
 
 
 def _rate_difference(

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matchbound.counting.curves import curve_of_comparisons
+from matchbound.counting.executors import RunOptions
 from matchbound.counting.recount import Source
-from matchbound.counting.running import How
-from matchbound.counts.curve import CurveTally
+from matchbound.counting.sources import recount_of
 from matchbound.counts.unit_curve import sorted_curve, unit_curve
-from matchbound.data.comparisons import Comparisons
 
 Target = tuple[str, float | None]
 """What is read: ``("frr@far", 0.001)``, ``("far@frr", 0.05)`` or ``("eer", None)``."""
@@ -37,19 +35,13 @@ class Reading:
 
 
 def read_curve(
-    source: Source, targets: Sequence[Target], how: How | None = None, weighting: str = "comparisons"
+    source: Source, targets: Sequence[Target], options: RunOptions | None = None, weighting: str = "comparisons"
 ) -> list[Reading]:
     """Read numbers from the curve of a system, which is made once."""
-    from matchbound.counting.curves import curve_of_embeddings
     from matchbound.stats.curve.influence import curve_slopes
     from matchbound.stats.curve.rates import crossing, index_at_far, index_at_frr
 
-    if isinstance(source, Comparisons):
-        curve: CurveTally = curve_of_comparisons(source)
-    else:
-        how = how or How()
-        running = How(how.workers, how.executor, how.progress)
-        curve = curve_of_embeddings(source, running, every=weighting == "identities")
+    curve = recount_of(source).for_curve(every=weighting == "identities").curve(options)
     if weighting == "identities":
         curve = unit_curve(sorted_curve(curve))
     far, frr = curve.false_matches / curve.n_impostor, curve.false_nonmatches / curve.n_genuine

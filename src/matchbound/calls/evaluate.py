@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray
-from matchbound.counting.recount import AnySource, recount_of, source_of, tally_source
-from matchbound.counting.running import How
+from matchbound.counting.executors import RunOptions
+from matchbound.counting.sources import AnySource, recount_of, source_of
 from matchbound.counts.tally import Tally
-from matchbound.data.embeddings import Embeddings
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.readers.loading import Readable
@@ -23,7 +22,7 @@ from matchbound.results.interval import named
 from matchbound.results.rates import WEIGHTINGS
 
 if TYPE_CHECKING:
-    from matchbound.counting.executors import Executor, Progress
+    from matchbound.counting.run import Executor, Progress
 
 
 CHOSEN_HERE = Note(
@@ -149,9 +148,10 @@ def evaluate(
     grid = _thresholds(threshold)
     weighting = named(weighting, WEIGHTINGS, "weighting")
     source = source_of(data)
-    how = How(workers, executor, progress, checkpoint, checkpoint_every)
-    counted = _counted(source, grid, True if weighting == "identities" else pairs, how)
-    series = ErrorRatesSeries(error_rates(counted, source.findings(), recount_of(source, workers, executor), weighting))
+    recount = recount_of(source, workers, executor)
+    options = RunOptions(workers, executor, progress, checkpoint, checkpoint_every)
+    counted = recount.tally(grid, pairs=True if weighting == "identities" else pairs, options=options)
+    series = ErrorRatesSeries(error_rates(counted, source.findings(), recount, weighting))
     for text in series.warnings:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
     return series[0] if np.ndim(threshold) == 0 else series
@@ -202,15 +202,8 @@ def tally(
     [1173, 189]
     """
     grid = _thresholds(thresholds)
-    return _counted(source_of(data), grid, pairs, How(workers, executor, progress, checkpoint, checkpoint_every))
-
-
-def _counted(source: AnySource, grid: FloatArray, pairs: bool | None, how: How) -> Tally:
-    """The tally of a source, whose file must not have changed meanwhile."""
-    made = tally_source(source, grid, pairs=pairs, how=how)
-    if isinstance(source, Embeddings):
-        source.check_unchanged()
-    return made
+    options = RunOptions(workers, executor, progress, checkpoint, checkpoint_every)
+    return recount_of(source_of(data), workers, executor).tally(grid, pairs=pairs, options=options)
 
 
 def _thresholds(threshold: Any) -> FloatArray:

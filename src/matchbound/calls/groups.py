@@ -8,17 +8,10 @@ from typing import Any
 import numpy as np
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
-from matchbound.counting.executors import Executor, Progress
-from matchbound.counting.recount import (
-    AnySource,
-    Recount,
-    RecountOfPart,
-    rank_scores,
-    recount_of,
-    source_of,
-    tally_source,
-)
-from matchbound.counting.running import How
+from matchbound.counting.executors import RunOptions
+from matchbound.counting.recount import Recount, rank_scores
+from matchbound.counting.run import Executor, Progress
+from matchbound.counting.sources import AnySource, recount_of, source_of
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally, pair_moments
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
@@ -110,7 +103,7 @@ def by_group(
         )
     grid = np.array([check_number(threshold, "threshold")], dtype=np.float64)
     recount = recount_of(data, workers, executor)
-    whole = tally_source(data, grid, pairs=True, how=How(workers, executor, progress))
+    whole = recount.tally(grid, pairs=True, options=RunOptions(workers, executor, progress))
     overall = error_rates(whole, (), recount, weighting)[0]
     labels, codes = np.unique(_labels_of(whole, group) if labelled is None else labelled, return_inverse=True)
     codes = codes.astype(np.int64).reshape(-1)
@@ -181,8 +174,7 @@ def _rates_of_part(recount: Recount, grid: FloatArray, whole: Tally, members: Bo
         found = _tally_among(whole, members)
         if not found.n_identities:
             return error_rates(_tally_of_none(whole, members), (), None, weighting)[0]
-        among = RecountOfPart(recount.source, recount.workers, recount.executor, identities=found.identities)
-        return error_rates(found, (), among, weighting)[0]
+        return error_rates(found, (), recount.among(np.flatnonzero(members)), weighting)[0]
     part = recount.among(np.flatnonzero(members))
     source = part.source
     if isinstance(source, Embeddings | Comparisons) and len(source) >= (2 if isinstance(source, Embeddings) else 1):

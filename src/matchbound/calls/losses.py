@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
-from matchbound.counting.recount import AnySource, Source, source_of
+from matchbound.counting.recount import Source
+from matchbound.counting.sources import AnySource, source_of
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import as_labels

@@ -6,21 +6,17 @@ import os
 import warnings
 from typing import TYPE_CHECKING
 
-from matchbound.counting.curves import AlongCurve, curve_of_comparisons, curve_of_embeddings, curve_of_table
-from matchbound.counting.recount import AnySource, recount_of, source_of
-from matchbound.counting.running import How
-from matchbound.counts.curve import CurveTally, SortedCurve
-from matchbound.counts.unit_curve import sorted_curve, too_many_steps, unit_curve
-from matchbound.data.comparisons import Comparisons
+from matchbound.counting.executors import RunOptions
+from matchbound.counting.sources import AnySource, recount_of, source_of
+from matchbound.counts.unit_curve import sorted_curve, unit_curve
 from matchbound.errors import MatchboundWarning
 from matchbound.readers.loading import Readable
-from matchbound.readers.scan import ScoreFile
 from matchbound.results.interval import few_identities, named
 from matchbound.results.rates import WEIGHTINGS
 from matchbound.results.roc import RocCurve
 
 if TYPE_CHECKING:
-    from matchbound.counting.executors import Executor, Progress
+    from matchbound.counting.run import Executor, Progress
 
 
 def roc(
@@ -67,20 +63,9 @@ def roc(
     """
     weighting = named(weighting, WEIGHTINGS, "weighting")
     source = source_of(data)
-    how = How(workers, executor, progress, checkpoint, checkpoint_every)
-    if isinstance(source, Comparisons):
-        counted: CurveTally = curve_of_comparisons(source)
-    elif isinstance(source, ScoreFile):
-        if weighting == "identities":
-            raise too_many_steps("this table stays on disk (read it, where it fits)")
-        counted = curve_of_table(source, how)
-    else:
-        counted = curve_of_embeddings(source, how, every=weighting == "identities")
-        source.check_unchanged()
+    recount = recount_of(source, workers, executor).for_curve(every=weighting == "identities")
+    counted = recount.curve(RunOptions(workers, executor, progress, checkpoint, checkpoint_every))
     notes = (*source.findings(), *few_identities(counted.n_identities))
     for text in notes:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
-    recount = recount_of(source, workers, executor)
-    if isinstance(counted, SortedCurve):
-        recount = AlongCurve.of(recount, counted)  # its comparisons are scored and in order: no second pass
     return RocCurve(unit_curve(sorted_curve(counted)) if weighting == "identities" else counted, recount, notes)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.counting.executors import RunOptions
 from matchbound.counting.search import DEPTH, Fuse, SearchJob, make_job, search_all
 from matchbound.counts.tally import union_of_labels
 from matchbound.data.candidates import Candidates
@@ -21,7 +22,7 @@ from matchbound.results.interval import check_whole
 from matchbound.results.searches import Searches
 
 if TYPE_CHECKING:
-    from matchbound.counting.executors import Executor, Progress
+    from matchbound.counting.run import Executor, Progress
 
 Protocol = Literal["auto", "separate", "rotating"]
 SAME = 1e-12
@@ -116,10 +117,7 @@ def search(
         labels, codes, shown, own = _people(gallery, probes, failed_enrolments, failed_probes)
         depth = max(2, min(int(candidates) + 1, labels.size))
         job = make_job(gallery, probes, codes, own[: len(probes)], int(labels.size), fuse, depth)
-        best = search_all(
-            job, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint,
-            checkpoint_every=checkpoint_every,
-        )  # fmt: skip
+        best = search_all(job, RunOptions(workers, executor, progress, checkpoint, checkpoint_every))
         notes = [
             *(
                 note.about(name)

@@ -97,9 +97,9 @@ def _write_files(target: Path) -> None:
 
 def warm(*, quiet: opt.Quiet = False) -> None:
     """Compile the kernels, once per installation."""
-    from matchbound.counting import warming
+    from matchbound.counting.allpairs import warm as compile_kernels
 
     start = time.perf_counter()
-    warming.warm()
+    compile_kernels()
     if not quiet:
         sys.stderr.write(f"compiled in {time.perf_counter() - start:.0f} s; later runs start at once\n")

@@ -24,7 +24,7 @@ from matchbound.show.section import verdict_of
 from matchbound.show.terms import speaking
 
 if TYPE_CHECKING:
-    from matchbound.counting.executors import Progress
+    from matchbound.counting.run import Progress
     from matchbound.report.local.work import Made, Make, Settings
 
 CHOICES: dict[str, list[str]] = {"reader": list(READERS), "similarity": list(SIMILARITIES), "missing": list(MISSING)}

@@ -14,7 +14,7 @@ from cyclopts import Group, Parameter
 
 from matchbound.cli import STDIN
 from matchbound.cli.command import RUN
-from matchbound.counting.recount import AnySource
+from matchbound.counting.sources import AnySource
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.failures import Failures

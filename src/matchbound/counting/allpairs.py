@@ -2,81 +2,429 @@
 
 from __future__ import annotations
 
-import os
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from matchbound.arraytypes import FloatArray
 from matchbound.counting.checkpoint import fingerprint
-from matchbound.counting.executors import Executor, Progress
-from matchbound.counting.job import AllPairsJob, Pruning, make_job
-from matchbound.counting.partial import Partial, finish, sorted_thresholds, sums_may_wrap
-from matchbound.counting.running import SNAPSHOT_SECONDS, How, Kind, run_all
+from matchbound.counting.executors import Resume, RunOptions, run_all
+from matchbound.counting.factors import Factors, make_factors
+from matchbound.counting.layout import PIECE_ROWS, Layout, Piece, lay_out
+from matchbound.counting.partial import PartialTally, finish, sorted_thresholds, sums_may_wrap
+from matchbound.counting.screen import COSTS, FEWEST_ROWS, screen_that_pays
+from matchbound.counting.threads import in_slices, one_blas_thread
 from matchbound.counts.tally import Tally
-from matchbound.data.embeddings import Embeddings
+from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import label_bytes
+from matchbound.scratch import room_for
+
+if TYPE_CHECKING:
+    from matchbound.kernels.blocks import Block, Books, Rows, Sums, Tile
+    from matchbound.kernels.grid import Grid
+    from matchbound.kernels.screen import Screen
+
+SCREENED_PIECE_ROWS = 1024
+DENSE_SHARE = 0.05
+"""Where a larger share of a block reaches a threshold, all its comparisons are binned at once: a thousand thresholds of
+8,000 vectors then take 1.6 to 3.5 matrix products instead of 3.2 to 8.8."""
+LOOKED_UP_SHARE = 0.3
+"""Where a larger share of a block reaches a threshold, all of it is looked up in the table; elsewhere those that do."""
+CELLS_IN_CACHE = 1 << 18
+WORD = 64
+
+
+Pruning = Literal["none", "best", "vnni512", "vnni256", "avx2", "neondot", "portable"]
+"""Whether to screen comparisons (`matchbound.counting.screen`), and with which instructions."""
 
 
 def tally_embeddings(
     source: Embeddings,
     thresholds: FloatArray,
+    options: RunOptions | None = None,
     *,
     pairs: bool = False,
-    workers: int | None = None,
-    progress: Progress | None = None,
-    executor: Executor | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_every: float = SNAPSHOT_SECONDS,
     prune: Pruning | None = None,
 ) -> Tally:
     """Tally every pair of rows at every threshold; the counts are those of the float64 scores, exactly.
 
     Parameters
     ----------
-    source
-        The embeddings.
     thresholds
         Shape (K,), in any order; the tally has them in this order.
     pairs
         Whether to keep n_ij, the errors of each pair of identities, at each threshold.
-    workers
-        Threads on this machine; by default one per core. The result does not depend on it.
-    progress
-        Called as ``progress(done, total)`` from this thread after each block.
-    executor
-        Who runs the blocks; by default ``LocalExecutor(workers)``.
-    checkpoint
-        A file to write the state of the run to, and to resume from.
-    checkpoint_every
-        Seconds between two states that are written.
     prune
-        How to rule comparisons out before they are scored; see `matchbound.counting.job.make_job`.
+        How to rule comparisons out before they are scored; see `make_job`.
     """
+    options = options or RunOptions()
     given, distinct, place = sorted_thresholds(thresholds, source.distance)
     kept = pairs or sums_may_wrap(source.instance_counts)  # sums of exact numbers per pair cannot wrap around
-    job = make_job(source, distinct, kept, prune, workers)
-    partial = run_job(source, job, "tally", How(workers, executor, progress, checkpoint, checkpoint_every))
-    return finish(
-        partial,
-        source.identities,
-        source.instance_counts,
-        given,
-        place,
-        source.distance,
-        kept,
-        workers,
-    )
-
-
-def run_job(source: Embeddings, job: AllPairsJob | Any, purpose: str, how: How) -> Partial:
-    """Run all blocks of a job, from a checkpoint where there is one; `purpose` tells checkpoints apart."""
-    base: AllPairsJob = getattr(job, "base", job)
-    shape = (base.n_identities, base.thresholds.size)
+    job = make_job(source, distinct, kept, prune, options.workers)
+    shape = (job.n_identities, job.thresholds.size)
 
     def mark() -> str:
         return fingerprint(
-            purpose, source.settled, source.codes, base.layout.order, label_bytes(source.identities), source.similarity,
-            base.thresholds, base.pairs, base.layout.block_edges, base.layout.edges,
+            "tally", source.settled, source.codes, job.layout.order, label_bytes(source.identities), source.similarity,
+            job.thresholds, job.pairs, job.layout.block_edges, job.layout.edges,
         )  # fmt: skip
 
-    kind = Kind(mark, lambda state, blocks: Partial.restore(state, blocks, shape), 16 * shape[0] * shape[1])
-    return run_all(job, lambda: Partial.empty(*shape), kind, how)
+    resume = Resume(mark, lambda state, blocks: PartialTally.restore(state, blocks, shape), 16 * shape[0] * shape[1])
+    partial = run_all(job, lambda: PartialTally.empty(*shape), options, resume)
+    return finish(partial, source, given, place, kept, options.workers)
+
+
+@dataclass(frozen=True, eq=False)
+class AllPairsJob:
+    """All that a worker needs to tally any block of a run.
+
+    thresholds : float64, shape (K,)
+        Thresholds among oriented scores, ascending.
+    panels : float32, flat, or None
+        The right factors packed for `matchbound.kernels.product`, where there is no screen.
+    raw : float32 or float64, shape (n, d)
+    lengths, scales : float64, shape (n,)
+    """
+
+    layout: Layout
+    factors: Factors
+    screen: Screen | None = field(repr=False)
+    panels: NDArray[np.float32] | None = field(repr=False)
+    thresholds: FloatArray
+    raw: NDArray[Any] = field(repr=False)
+    lengths: FloatArray = field(repr=False)
+    scales: FloatArray = field(repr=False)
+    n_identities: int
+    pairs: bool
+    prune: Pruning | None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What goes to another process is the data; the rest is made there, as its processor likes it."""
+        codes = np.empty_like(self.layout.owner)
+        codes[self.layout.order] = self.layout.owner
+        similarity = self.factors.similarity
+        return prepare_job, (self.raw, codes, self.n_identities, similarity, self.thresholds, self.pairs, self.prune)
+
+    @property
+    def n_blocks(self) -> int:
+        """How many blocks there are."""
+        return self.layout.n_blocks if self.thresholds.size else 0
+
+    def worker(self) -> AllPairsWorker:
+        """A new worker with an empty partial tally."""
+        return AllPairsWorker(self)
+
+    def rows(self) -> Rows:
+        """The data as the kernels see them."""
+        from matchbound.kernels.blocks import Rows
+        from matchbound.kernels.exact import CODES, frozen
+
+        layout, factors = self.layout, self.factors
+        return Rows(
+            frozen(layout.owner),
+            frozen(layout.start[1:]),
+            frozen(np.diff(layout.start)),
+            frozen(layout.order),
+            frozen(self.raw),
+            frozen(self.lengths),
+            frozen(self.scales),
+            frozen(factors.left),
+            frozen(factors.right),
+            CODES[factors.similarity],
+            self.screen is not None,
+        )
+
+
+def make_job(
+    source: Embeddings,
+    thresholds: FloatArray,
+    pairs: bool,
+    prune: Pruning | None = None,
+    workers: int | None = None,
+) -> AllPairsJob:
+    """Prepare a run at thresholds among oriented scores, ascending.
+
+    prune
+        Whether to rule comparisons out by products of their rows rounded to bytes: not at all (``"none"``), with the
+        best instructions of this processor (``"best"``) or with others by name; by default what is cheapest according
+        to a sample of the data. The counts are the same.
+    workers
+        Threads to prepare with; by default one per core.
+    """
+    raw = source.settled
+    if raw.dtype == np.float16:
+        wide = room_for((raw.shape[0], raw.shape[1]))
+        wide[:] = raw
+        raw = wide
+    return prepare_job(raw, source.codes, source.n_identities, source.similarity, thresholds, pairs, prune, workers)
+
+
+def prepare_job(
+    raw: NDArray[Any],
+    codes: NDArray[np.int64],
+    n_identities: int,
+    similarity: Similarity,
+    thresholds: FloatArray,
+    pairs: bool,
+    prune: Pruning | None,
+    workers: int | None = 1,
+) -> AllPairsJob:
+    """The same from vectors, shape (n, d), and the identity of each, shape (n,)."""
+    from matchbound.kernels.exact import CODES, row_lengths
+
+    with one_blas_thread():
+        lengths, scales = row_lengths(raw, CODES[similarity])
+        one = thresholds.size == 1
+        layout = lay_out(codes, n_identities, piece_rows=PIECE_ROWS if one else PIECE_ROWS * 3 // 4)
+        factors = make_factors(raw, layout.order, lengths, scales, similarity, workers)
+        screen = _choose_screen(layout, factors, thresholds, prune, workers)
+        panels = None
+        if screen is not None:
+            layout = replace(layout, piece_rows=SCREENED_PIECE_ROWS)
+        else:
+            panels = _pack(factors.right, workers)
+    return AllPairsJob(layout, factors, screen, panels, thresholds, raw, lengths, scales, n_identities, pairs, prune)
+
+
+def _choose_screen(
+    layout: Layout,
+    factors: Factors,
+    thresholds: FloatArray,
+    prune: Pruning | None,
+    workers: int | None,
+) -> Screen | None:
+    """A screen where it pays, or where one is asked for."""
+    if not thresholds.size or prune == "none":
+        return None
+    sizes, n = np.diff(layout.start).astype(np.float64), layout.owner.size
+    genuine_share = float((sizes * (sizes - 1)).sum()) / max(1.0, n * (n - 1.0))
+    lowest = float(factors.values(thresholds)[0])
+    kind = None
+    if prune not in (None, "best"):
+        from matchbound.kernels.screen import SCREENS
+
+        kind = next(kind for kind in SCREENS if kind.__name__.lower() == prune)
+    costs = COSTS if prune is None else None
+    return screen_that_pays(factors, lowest, genuine_share, costs=costs, workers=workers, kind=kind)
+
+
+def _pack(right: NDArray[np.float32], workers: int | None) -> NDArray[np.float32] | None:
+    """Columns packed for the kernel that multiplies, where this processor has one."""
+    from matchbound.kernels.product import PANEL, pack_columns, wide_vectors
+
+    if not wide_vectors() or not right.size:
+        return None
+    panels: NDArray[np.float32] = room_for((-(-right.shape[0] // PANEL), right.shape[1], PANEL))
+    in_slices(lambda start, stop: pack_columns(right, start, stop, panels), panels.shape[0], workers, 32)
+    return panels.reshape(-1)
+
+
+class AllPairsWorker:
+    """Tallies blocks at one or many thresholds: scores a piece, counts it while it is in cache, and forgets it."""
+
+    def __init__(self, job: AllPairsJob) -> None:
+        from matchbound.kernels.blocks import AT_ONCE
+        from matchbound.kernels.product import roundings
+
+        layout, count = job.layout, job.thresholds.size
+        size, span, many = layout.piece_size, layout.span_rows, count > 1
+        screened, room = job.screen is not None, _padded_size(layout)
+
+        def scratch(length: int, used: bool = True, kind: DTypeLike = np.int64) -> NDArray[Any]:
+            return np.zeros(length if used else 0, dtype=kind)
+
+        self.partial = PartialTally.empty(job.n_identities, count)
+        self._job = job
+        self._rows = job.rows()
+        self._values = job.factors.values(job.thresholds)
+        self._product = np.empty(0 if screened else room, dtype=np.float32)
+        self._bits = np.empty(room // WORD if screened else 0, dtype=np.uint64)
+        self._roundings = None if job.panels is None else roundings(job.factors.left.shape[1])
+        self._left = job.factors.left.reshape(-1)
+        self._reach = np.maximum.reduceat(job.factors.reach, layout.edges[:-1]).tolist()
+        self._found = scratch(size + 4)
+        self._near = scratch(AT_ONCE, kind=np.float32)
+        self._touched = scratch(span)
+        self._seen = scratch(span)
+        self._events = np.empty((max(size, span * count) if job.pairs else 0, 4), dtype=np.int64)
+        self._level, self._order = scratch(size + 4, many), scratch(size + 4, many)
+        self._last = scratch(span, many) - 1
+        self._bins = scratch(2 * (size + (span + 64) * 65), many, np.int16)
+        self._packed = scratch(count + 1, many)
+        self._tally = scratch(WORD * (count // WORD + 1), many, np.int32)
+        self._columns = scratch((count + 1) * (layout.span_identities + 1), many, np.uint16)
+        self._grid: Grid | None = None
+
+    def add(self, block: int) -> None:
+        """Tally a block."""
+        for first, second in self._job.layout.tasks_of(block):
+            cut, band = self._cut(first, second)
+            if self._job.thresholds.size == 1:
+                self._count(first, second, cut, band)
+            else:
+                self._bin(first, second, cut, band)
+
+    def _sums(self) -> Sums:
+        """Where kernels add to; the partial tally may be another one from block to block."""
+        from matchbound.kernels.blocks import Sums
+
+        return Sums(self.partial.impostor, self.partial.genuine, self.partial.moments, self._events)
+
+    def _count(self, first: int, second: int, cut: float, band: float) -> None:
+        from matchbound.kernels.blocks import Level, Marks
+        from matchbound.kernels.count import count_block
+
+        job, sums = self._job, self._sums()
+        level = Level(float(self._values[0]), float(job.thresholds[0]))
+        marks = Marks(self._seen, self._touched, np.zeros(2, dtype=np.int64), self._found, self._near)
+        for piece in job.layout.pieces(first, second):
+            tile = self._tile(piece, cut, band)
+            count_block(self._block(piece, tile), tile, self._rows, level, marks, sums)
+            self.partial.keep(self._events[: marks.counts[1]])
+
+    def _bin(self, first: int, second: int, cut: float, band: float) -> None:
+        from matchbound.kernels.bins import bin_block
+        from matchbound.kernels.blocks import Books
+        from matchbound.kernels.dense import MOST_COLS, add_columns, bin_dense_block, share_of_hits
+
+        job, total, layout, sums = self._job, self.partial, self._job.layout, self._sums()
+        grid = self._grid_of_all()
+        large = layout.edges[first + 1] - layout.edges[first] > layout.span_rows
+        owners = layout.owner[[layout.edges[second], layout.edges[second + 1] - 1]]
+        n_columns = int(owners[1] - owners[0]) + 1
+        carry = np.zeros((n_columns if large else 0, job.thresholds.size), dtype=np.int64)
+        books = Books(
+            self._found, self._level, self._order, self._near, self._seen, self._last, self._packed,
+            self._tally, self._columns, carry, np.zeros(2, dtype=np.int64), self._bins,
+            int(owners[0]), n_columns * (job.thresholds.size + 1) > CELLS_IN_CACHE,
+        )  # fmt: skip
+        may_be_dense = job.screen is None and not (
+            large or job.pairs or job.thresholds.size >= 2**14 or layout.span_rows > MOST_COLS
+        )
+        pieces = list(layout.pieces(first, second))
+        at = 0
+        while at < len(pieces):
+            piece = pieces[at]
+            tile = self._tile(piece, cut, band)
+            if may_be_dense and job.panels is not None:
+                at += self._bin_dense_pieces(pieces[at:], tile, grid, books, sums)
+                if at == len(pieces):
+                    break
+                piece = pieces[at]
+                tile, block = self._tile(piece, cut, band), self._padded(piece)  # which is multiplied by now
+            else:
+                block = self._block(piece, tile)
+                used = block.product[: piece.rows * block.stride]
+                share = share_of_hits(used, np.float32(cut)) if may_be_dense else 0.0
+                if share > DENSE_SHARE:
+                    tile = tile._replace(cut=-np.inf) if share > LOOKED_UP_SHARE else tile
+                    bin_dense_block(block, tile, self._rows, grid, books, sums)
+                    at += 1
+                    continue
+            bin_block(block, tile, self._rows, grid, books, sums)
+            total.keep(self._events[: books.counts[1]])
+            at += 1
+        if not large:
+            add_columns(self._columns, int(owners[0]), n_columns, total.impostor)
+
+    def _bin_dense_pieces(self, pieces: list[Piece], tile: Tile, grid: Grid, books: Books, sums: Sums) -> int:
+        """Multiply and tally pieces up to one that is not dense, and count them; that one is multiplied too."""
+        from matchbound.kernels.dense import bin_dense_pieces
+
+        job, blocks = self._job, [self._padded(piece) for piece in pieces]
+        places = [(p.row0, p.rows, p.col0, p.cols, b.stride) for p, b in zip(pieces, blocks, strict=True)]
+        done: int = bin_dense_pieces(
+            np.array(places, dtype=np.int64), (self._left, job.panels, job.factors.left.shape[1]),
+            (DENSE_SHARE, LOOKED_UP_SHARE), blocks[0], tile, self._rows, grid, books, sums,
+        )  # fmt: skip
+        return done
+
+    def _grid_of_all(self) -> Grid:
+        """One grid for all tasks, with the bands of the longest rows."""
+        if self._grid is None:
+            from matchbound.kernels.grid import make_grid
+
+            reach, factors = (max(self._reach),) * 2, self._job.factors
+            bands = (self._band(*reach), factors.brief_band(*reach), factors.fine_band(*reach))
+            self._grid = make_grid(self._values, self._job.thresholds, *bands)
+        return self._grid
+
+    def _cut(self, first: int, second: int) -> tuple[float, float]:
+        """The product below which a task's comparisons reach no threshold, and the band of its full products."""
+        band = self._band(self._reach[first], self._reach[second])
+        return _round_down(float(self._values[0]) - band), band
+
+    def _band(self, rows: float, columns: float) -> float:
+        """How far full products of rows and columns of at most these lengths can be off."""
+        factors = self._job.factors
+        if self._job.screen is None:
+            return factors.band(rows, columns, self._roundings)
+        return factors.brief_band(rows, columns)
+
+    def _tile(self, piece: Piece, cut: float, band: float) -> Tile:
+        from matchbound.kernels.blocks import Tile
+
+        return Tile(piece.row0, piece.rows, piece.col0, piece.cols, piece.diagonal, piece.last, cut, band)
+
+    def _padded(self, piece: Piece) -> Block:
+        """The block of a piece in whole words, filled or to be filled."""
+        from matchbound.kernels.blocks import Block
+
+        shift = piece.col0 % WORD
+        return Block(self._product, self._bits, WORD * -(-(shift + piece.cols) // WORD), shift)
+
+    def _block(self, piece: Piece, tile: Tile) -> Block:
+        from matchbound.kernels.blocks import Block
+        from matchbound.kernels.product import fill_product
+        from matchbound.kernels.screen import fill_bits
+
+        job, block = self._job, self._padded(piece)
+        if job.screen is not None:
+            fill_bits(job.screen, tile, block.stride // WORD, self._bits)
+            return block
+        factors = job.factors
+        if job.panels is not None:
+            fill_product(self._left, job.panels, factors.left.shape[1], tile, block.stride, self._product)
+            return block
+        np.dot(
+            factors.left[piece.row0 : piece.row0 + piece.rows],
+            factors.right[piece.col0 : piece.col0 + piece.cols].T,
+            out=self._product[: piece.rows * piece.cols].reshape(piece.rows, piece.cols),
+        )
+        return Block(self._product, self._bits, piece.cols, 0)
+
+
+def _padded_size(layout: Layout) -> int:
+    """The products, or bits, that the largest piece takes, with room for whole strips and panels."""
+    from matchbound.kernels.screen import STRIP
+
+    rows = layout.piece_size // layout.span_rows + STRIP
+    return rows * (layout.span_rows // WORD + 2) * WORD
+
+
+def _round_down(x: float) -> float:
+    """The largest float32 that is at most x, as a float."""
+    with np.errstate(over="ignore", under="ignore"):
+        near = np.float32(x)
+    if float(near) > x:
+        near = np.nextafter(near, np.float32(-np.inf))
+    return float(near)
+
+
+def warm() -> None:
+    """Count made data on every path that evaluations and curves of embeddings take, so that kernels are compiled."""
+    rng = np.random.default_rng(0)
+    identity = np.arange(FEWEST_ROWS + 4) // 2
+    vectors = rng.standard_normal((identity.size, 16))
+    many, options = np.linspace(-0.9, 0.9, 20), RunOptions(workers=1)
+    ways: tuple[Pruning | None, ...] = (None, "none", "best")
+    for dtype in (np.float32, np.float64):
+        data = Embeddings(vectors.astype(dtype), identity)
+        Embeddings(data.vectors[:100], identity[:100]).comparisons()
+        for prune in ways:
+            tally_embeddings(data, many[-1:], options, prune=prune)
+        tally_embeddings(data, many, options, prune="none")
+        tally_embeddings(data, many[-3:], options, pairs=True, prune="best")
+        tally_embeddings(Embeddings(data.vectors, identity, "euclidean"), np.array([2.0]), options)

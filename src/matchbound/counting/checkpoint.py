@@ -12,18 +12,20 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import IntArray
-from matchbound.counting.held import Held
 from matchbound.errors import DataError, plainly
+
+if TYPE_CHECKING:
+    from matchbound.counting.run import Partial
 
 FORMAT = "matchbound-checkpoint-2"
 READ_ROWS = 65536
-H = TypeVar("H", bound=Held)
+P = TypeVar("P", bound="Partial")
 
 
 def fingerprint(*parts: Any) -> str:
@@ -73,7 +75,7 @@ class Checkpoint:
             with contextlib.suppress(OSError, ValueError):
                 self._beside.unlink(missing_ok=True)
 
-    def load(self, n_blocks: int, restore: Callable[[dict[str, NDArray[Any]], set[int]], H]) -> H | None:
+    def load(self, n_blocks: int, restore: Callable[[dict[str, NDArray[Any]], set[int]], P]) -> P | None:
         """What an earlier run held of `n_blocks` blocks; None where there is no file.
 
         Raises
@@ -100,17 +102,17 @@ class Checkpoint:
                 "or delete it to start again"
             )
         try:
-            return restore(state, _known(blocks, n_blocks))
+            return restore(state, _checked(blocks, n_blocks))
         except DataError as error:
             raise DataError(
                 f"{self.path} is not a checkpoint of this run ({error}); delete it to start again"
             ) from None
 
-    def save(self, held: Held) -> None:
+    def save(self, partial: Partial) -> None:
         """Write down what a run holds; the old file stays until the new one is complete."""
-        held.check()
-        blocks = np.array(sorted(held.blocks), dtype=np.int64)
-        state = held.state()
+        partial.check()
+        blocks = np.array(sorted(partial.blocks), dtype=np.int64)
+        state = partial.state()
         digest = _digest(self.fingerprint, blocks, state)
         try:
             with open(self._beside, "xb") as stream:
@@ -154,7 +156,7 @@ def _digest(mark: str, blocks: IntArray, state: Mapping[str, NDArray[Any]]) -> s
     return fingerprint(mark, blocks, *(part for name in sorted(state) for part in (name, state[name])))
 
 
-def _known(blocks: NDArray[Any], n_blocks: int) -> set[int]:
+def _checked(blocks: NDArray[Any], n_blocks: int) -> set[int]:
     """The blocks of a checkpoint, where the run has such blocks."""
     if blocks.dtype != np.int64 or blocks.ndim != 1:
         raise DataError("blocks that are no list of numbers")

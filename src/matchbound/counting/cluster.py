@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.counting.checkpoint import fingerprint
-from matchbound.counting.held import Held, count_block, merge
+from matchbound.counting.run import Partial, count_block, merge
 from matchbound.counting.threads import one_blas_thread
 from matchbound.errors import MatchboundError, MissingExtraError, plainly
 
 if TYPE_CHECKING:
-    from matchbound.counting.executors import Job, Watch
+    from matchbound.counting.run import Job, RunWatch
 
 CHUNKS_PER_THREAD = 8
 LAST = 0.2
@@ -41,7 +41,9 @@ STOP_SECONDS = 20.0
 """How long a run that is stopped waits for what workers have counted already."""
 
 
-def run_on(client: Any, job: Job, blocks: Sequence[int], watch: Watch, sent: dict[str, Any] | None = None) -> Held:
+def run_on(
+    client: Any, job: Job, blocks: Sequence[int], watch: RunWatch, sent: dict[str, Any] | None = None
+) -> Partial:
     """Tally the blocks on the cluster of a ``distributed.Client``, or of the scheduler at an address.
 
     sent
@@ -90,7 +92,7 @@ def _without_logs() -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Kit:
+class SerializedJob:
     """A job in parts: what makes it, its small parts, and where its large arrays go among them."""
 
     make: Any
@@ -98,16 +100,16 @@ class Kit:
     places: tuple[int, ...]
 
     @staticmethod
-    def of(job: Any) -> tuple[Kit, list[NDArray[Any]]]:
-        """The kit of a job that says how it travels (``__reduce__``), and its large arrays; else the job as it is."""
+    def of(job: Any) -> tuple[SerializedJob, list[NDArray[Any]]]:
+        """A job that says how it travels (``__reduce__``) in parts, and its large arrays; else the job as it is."""
         if "__reduce__" not in type(job).__dict__:
-            return Kit(_same, (job,), ()), []
+            return SerializedJob(_same, (job,), ()), []
         make, parts = job.__reduce__()
         places = tuple(
             at for at, part in enumerate(parts) if isinstance(part, np.ndarray) and part.nbytes >= LARGE_BYTES
         )
         kept = tuple(None if at in places else part for at, part in enumerate(parts))
-        return Kit(make, kept, places), [np.ascontiguousarray(parts[at]) for at in places]
+        return SerializedJob(make, kept, places), [np.ascontiguousarray(parts[at]) for at in places]
 
     def job(self, arrays: Sequence[NDArray[Any]]) -> Any:
         """The job again."""
@@ -121,7 +123,7 @@ def _same(job: Any) -> Any:
     return job
 
 
-class Bench:
+class SharedJob:
     """Where the tasks of one run in one process share their job; it is gone when the run is."""
 
     def __init__(self) -> None:
@@ -129,32 +131,29 @@ class Bench:
         self._job: Any = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Bench, ()
+        return SharedJob, ()
 
-    def job(self, kit: Kit, arrays: Sequence[NDArray[Any]]) -> Any:
+    def job(self, serialized: SerializedJob, arrays: Sequence[NDArray[Any]]) -> Any:
         """The job, made by the first task that asks."""
         with self._lock:
             if self._job is None:
-                self._job = kit.job(arrays)
+                self._job = serialized.job(arrays)
             return self._job
 
 
-def run_blocks(bench: Bench, kit: Kit, arrays: Sequence[NDArray[Any]], blocks: Sequence[int], n_blocks: int) -> Held:
+def run_blocks(
+    shared: SharedJob, serialized: SerializedJob, arrays: Sequence[NDArray[Any]], blocks: Sequence[int], n_blocks: int
+) -> Partial:
     """What a task of the cluster does."""
     one_blas_thread()  # from now on: a limit that ended with this task would end under the tasks of other threads
-    job = bench.job(kit, arrays)
+    job = shared.job(serialized, arrays)
     if job.n_blocks != n_blocks:
         raise MatchboundError("a worker cuts the comparisons into other blocks; install one version everywhere")
     worker = job.worker()
     for block in blocks:
         count_block(worker, block)
-    held: Held = worker.partial
-    return held
-
-
-def merge_all(partials: Sequence[Held]) -> Held:
-    """What a task of the cluster does to merge."""
-    return merge(partials)
+    partial: Partial = worker.partial
+    return partial
 
 
 class _LostError(Exception):
@@ -164,9 +163,9 @@ class _LostError(Exception):
 class _Run:
     """One job on one cluster."""
 
-    def __init__(self, client: Any, job: Job, blocks: Sequence[int], watch: Watch, sent: dict[str, Any]) -> None:
+    def __init__(self, client: Any, job: Job, blocks: Sequence[int], watch: RunWatch, sent: dict[str, Any]) -> None:
         self._client = client
-        self._kit, self._arrays = Kit.of(job)
+        self._serialized, self._arrays = SerializedJob.of(job)
         self._names = [fingerprint(array) for array in self._arrays]
         self._sent = sent
         self._job = job
@@ -176,7 +175,7 @@ class _Run:
         self._roots: list[Any] = []
         self._shown: set[int] = set()
 
-    def result(self) -> Held:
+    def result(self) -> Partial:
         try:
             for _ in range(ATTEMPTS):
                 todo = self._todo()
@@ -186,8 +185,8 @@ class _Run:
                     self._attempt(todo)
             if self._held is None or self._todo():
                 raise MatchboundError("the cluster lost the data of the run again and again")
-            held: Held = self._held
-            return held
+            total: Partial = self._held
+            return total
         except BaseException as error:
             try:
                 if isinstance(error, KeyboardInterrupt) and self._client.status == "running":
@@ -203,7 +202,7 @@ class _Run:
         held = set() if self._held is None else self._held.blocks
         return [block for block in self._blocks if block not in held]
 
-    def _sound(self) -> list[Held]:
+    def _sound(self) -> list[Partial]:
         return [self._held] if self._held is not None and self._held.sound else []
 
     def _attempt(self, todo: Sequence[int]) -> None:
@@ -213,10 +212,10 @@ class _Run:
         with self._reachable():
             with self._watch.signals.at_once():
                 threads = max(1, sum(self._client.nthreads().values()))
-                bench, arrays = self._scatter(Bench()), [self._on_cluster(k) for k in range(len(self._arrays))]
+                shared, arrays = self._scatter(SharedJob()), [self._on_cluster(k) for k in range(len(self._arrays))]
             covers = {}
             for chunk in _split(todo, CHUNKS_PER_THREAD * threads):
-                given = (bench, self._kit, arrays, chunk, self._job.n_blocks)
+                given = (shared, self._serialized, arrays, chunk, self._job.n_blocks)
                 future = self._client.submit(run_blocks, *given, pure=False, retries=2)
                 covers[future.key] = chunk
                 self._roots.append(future)
@@ -295,7 +294,7 @@ class _Run:
 
     def _shorter(self, roots: Sequence[Any]) -> list[Any]:
         groups = (list(roots[at : at + FAN_IN]) for at in range(0, len(roots), FAN_IN))
-        return [self._client.submit(merge_all, group, pure=False, retries=2) for group in groups]
+        return [self._client.submit(merge, group, pure=False, retries=2) for group in groups]
 
     def _root(self, roots: Sequence[Any]) -> Any:
         while len(roots) > 1:

@@ -1,70 +1,57 @@
-"""Data into curves, with every step or at chosen thresholds; and what a curve with every step can count again."""
+"""Curves with every step, thresholds for the others, and points added to these where something is asked for."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counting.disk import TableOnDisk
 from matchbound.counting.pairs import GenuinePairs, impostor_pairs
-from matchbound.counting.recount import Kind, Recount, similarity_at
-from matchbound.counting.running import ANYHOW, How
-from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve, both_kinds, curve_of_tally
+from matchbound.counts.curve import SortedCurve, SteppedCurve, both_kinds, curve_of_tally
 from matchbound.counts.tally import Tally
-from matchbound.counts.unit_curve import too_many_steps
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.readers.scan import ScoreFile
 
-EXACT_COMPARISONS = 3_000_000
-"""All pairs of embeddings are scored and sorted up to this many; beyond, the curve has `CURVE_POINTS` thresholds."""
-MOST_STEPS = 10_000_000
-"""The same where a curve with every step is needed; beyond, there is none."""
+if TYPE_CHECKING:
+    from matchbound.counting.recount import Recount
+
 CURVE_POINTS = 1500
 MOST_CELLS = 20_000_000
-TABLE_CELLS = 40_000_000
 REFINEMENTS = 8
 """Passes over the data, at most, that make the threshold of a target rate exact."""
 
 
 def curve_of_comparisons(source: Comparisons) -> SortedCurve:
     """The curve of scored comparisons, with every step."""
-    size = source.n_identities
-    genuine = source.genuine
-    n_genuine = int(np.count_nonzero(genuine))
-    both_kinds(n_genuine, len(source) - n_genuine)
-    similarity = source.similarity
-    thresholds, matched, missed = steps_of(similarity[genuine], similarity[~genuine])
-    if source.distance:
-        np.negative(thresholds, out=thresholds)
+    genuine, similarity = source.genuine, source.similarity
+    return sorted_curve_of(source, np.sort(similarity[genuine]), np.sort(similarity[~genuine]))
+
+
+def sorted_curve_of(source: Comparisons, genuine: FloatArray, impostor: FloatArray) -> SortedCurve:
+    """The same from the similarities of both kinds, increasing."""
+    both_kinds(genuine.size, impostor.size)
+    size, same = source.n_identities, source.genuine
+    values = np.sort(np.concatenate([genuine, impostor]), kind="stable")[::-1]  # which merges what is in order
+    values = values[np.append(True, values[1:] != values[:-1])]
+    thresholds = np.append(_above(values[0]), values)
+    matched = impostor.size - np.searchsorted(impostor, thresholds, side="left")
     both = np.bincount(source.a, minlength=size) + np.bincount(source.b, minlength=size)
-    g = np.bincount(source.a[genuine], minlength=size).astype(np.int64)
+    g = np.bincount(source.a[same], minlength=size).astype(np.int64)
     return SortedCurve(
         identities=source.identities,
         distance=source.distance,
-        thresholds=thresholds,
+        thresholds=-thresholds if source.distance else thresholds,
         false_matches=matched,
-        false_nonmatches=missed,
+        false_nonmatches=np.searchsorted(genuine, thresholds, side="left"),
         genuine_comparisons=g,
         impostor_comparisons=both - 2 * g,
         instances=source.instance_counts,
         a=source.a,
         b=source.b,
-        row_similarity=similarity,
+        row_similarity=source.similarity,
     )
-
-
-def steps_of(genuine: FloatArray, impostor: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
-    """The steps of a curve: similarities from one that nothing reaches on, false matches and false non-matches."""
-    genuine.sort()
-    impostor.sort()
-    values = np.sort(np.concatenate([genuine, impostor]), kind="stable")[::-1]  # which merges what is in order
-    values = values[np.append(True, values[1:] != values[:-1])]
-    thresholds = np.append(_above(values[0]), values)
-    matched = impostor.size - np.searchsorted(impostor, thresholds, side="left")
-    return thresholds, matched, np.searchsorted(genuine, thresholds, side="left")
 
 
 def _above(largest: float) -> float:
@@ -86,10 +73,10 @@ def curve_thresholds(source: Embeddings, points: int = CURVE_POINTS, sample: int
     genuine = np.sort(sign * source.score_pairs(*GenuinePairs.of(source).sample(sample // 2, rng)))[::-1]
     both_kinds(genuine.size, impostor.size)
     top = max(float(impostor[0]), float(genuine[0]))
-    return sign * _grid(genuine, impostor, points, _least_similarity(source), top)
+    return sign * threshold_grid(genuine, impostor, points, _least_similarity(source), top)
 
 
-def _grid(genuine: FloatArray, impostor: FloatArray, points: int, least: float, top: float) -> FloatArray:
+def threshold_grid(genuine: FloatArray, impostor: FloatArray, points: int, least: float, top: float) -> FloatArray:
     """About so many similarities from samples of both kinds, all strictest first; and `least`, and one above `top`."""
     tail = np.unique(np.geomspace(1, impostor.size, points // 2).astype(np.int64)) - 1
     body = np.linspace(0, genuine.size - 1, points // 4).astype(np.int64)
@@ -109,38 +96,6 @@ def _least_similarity(source: Embeddings, block: int = 65536) -> float:
     return -1.001 * squares if source.similarity == "dot" else -2.002 * np.sqrt(squares)
 
 
-def curve_of_embeddings(source: Embeddings, how: How = ANYHOW, *, every: bool = False) -> CurveTally:
-    """The curve of all pairs: every step of a small set, about `CURVE_POINTS` points of a large one.
-
-    Parameters
-    ----------
-    every
-        Whether every step is needed; a set that is too large for it is then refused before it is counted.
-    """
-    rows = len(source)
-    pairs = rows * (rows - 1) // 2
-    if every and pairs > MOST_STEPS:
-        raise too_many_steps(f"these embeddings make {pairs:,} comparisons, more than the {MOST_STEPS:,} that are kept")
-    if every or pairs <= EXACT_COMPARISONS:
-        return curve_of_comparisons(source.comparisons())
-    from matchbound.counting.allpairs import tally_embeddings
-
-    return curve_of_tally(tally_embeddings(source, curve_thresholds(source), **vars(how)))
-
-
-def curve_of_table(source: ScoreFile, how: How = ANYHOW) -> SteppedCurve:
-    """The curve of a table that stays on disk, in two passes: thresholds from a sample, then exact counts at each.
-
-    There are about `CURVE_POINTS` thresholds, and fewer where identities are so many that the counts would not fit.
-    """
-    table = TableOnDisk(source, how)
-    found = table.sample
-    both_kinds(found.genuine.size, found.impostor.size)
-    points = int(np.clip(TABLE_CELLS // max(found.identities, 1), 40, CURVE_POINTS))
-    grid = _grid(found.genuine[::-1], found.impostor[::-1], points, *found.ends)
-    return curve_of_tally(table.tally(-grid if table.distance else grid))
-
-
 @dataclass(frozen=True, eq=False)
 class Steps:
     """Points of a curve without the identities: arrays of shape (K,), from the strictest to the most lenient.
@@ -154,20 +109,16 @@ class Steps:
     missed: IntArray
     totals: tuple[int, int]
 
-    def joined(self, similarity: FloatArray, matched: IntArray, missed: IntArray) -> Steps:
-        """With other points, none of which is there already."""
+    def joined(self, asked: Asked, similarity: FloatArray, matched: IntArray, missed: IntArray) -> Steps:
+        """With those of other points, none of which is there already, that lie beside what is asked for."""
         both = np.concatenate([self.similarity, similarity])
         order = np.argsort(-both, kind="stable")
-        return Steps(
-            both[order],
-            np.concatenate([self.matched, matched])[order],
-            np.concatenate([self.missed, missed])[order],
-            self.totals,
-        )
-
-    def take(self, places: IntArray) -> Steps:
-        """Some of the points."""
-        return Steps(self.similarity[places], self.matched[places], self.missed[places], self.totals)
+        counts = np.concatenate([self.matched, matched])[order], np.concatenate([self.missed, missed])[order]
+        whole = Steps(both[order], *counts, self.totals)
+        gaps = asked.gaps(whole)
+        kept = order < self.similarity.size
+        kept[gaps] = kept[gaps + 1] = True
+        return Steps(whole.similarity[kept], whole.matched[kept], whole.missed[kept], self.totals)
 
 
 @dataclass(frozen=True)
@@ -209,31 +160,45 @@ def refined_curve(curve: SteppedCurve, recount: Recount, asked: Asked) -> Steppe
     recount
         Counts the comparisons again.
     """
-    points = int(np.clip(MOST_CELLS // max(curve.n_identities, 1), 16, 512))
     steps = Steps(curve.similarity, curve.false_matches, curve.false_nonmatches, (curve.n_impostor, curve.n_genuine))
+    scored = _with_every_score(steps, recount, asked)
     counted: list[Tally] = []
-    for _ in range(REFINEMENTS):
-        gaps = asked.gaps(steps)
-        between = np.diff(steps.matched)[gaps] - np.diff(steps.missed)[gaps]
-        unsettled = gaps[between > 1]
-        grids = [_between(steps.similarity, int(k), points // unsettled.size + 2) for k in unsettled]
-        added = np.unique(np.concatenate([np.empty(0), *grids]))
-        if not added.size:
-            break
-        counted.append(recount.tally(-added if curve.distance else added))
-        found = counted[-1].impostor.errors.sum(axis=1) // 2, counted[-1].genuine.errors.sum(axis=1)
-        steps = steps.joined(added, *found)
-        gaps = asked.gaps(steps)
-        kept = ~np.isin(steps.similarity, added)
-        kept[gaps] = kept[gaps + 1] = True  # of the new points, those beside what is asked for
-        steps = steps.take(np.flatnonzero(kept))
+    if scored is None:
+        points = int(np.clip(MOST_CELLS // max(curve.n_identities, 1), 16, 512))
+        for _ in range(REFINEMENTS):
+            gaps = asked.gaps(steps)
+            between = np.diff(steps.matched)[gaps] - np.diff(steps.missed)[gaps]
+            unsettled = gaps[between > 1]
+            grids = [_between(steps.similarity, int(k), points // unsettled.size + 2) for k in unsettled]
+            added = np.unique(np.concatenate([np.empty(0), *grids]))
+            if not added.size:
+                break
+            tally = recount.tally(-added if curve.distance else added)
+            counted.append(tally)
+            steps = steps.joined(asked, added, tally.impostor.errors.sum(axis=1) // 2, tally.genuine.errors.sum(axis=1))
+    else:
+        steps = scored
     new = steps.similarity[~np.isin(steps.similarity, curve.similarity)]
     if not new.size:
         return curve
     wanted, whole = -new if curve.distance else new, curve.tally
-    for tally in counted:
+    for tally in counted or [recount.tally(wanted)]:
         whole = _with_rows(whole, tally.take(np.flatnonzero(np.isin(tally.thresholds, wanted))))
     return curve_of_tally(whole)
+
+
+def _with_every_score(steps: Steps, recount: Recount, asked: Asked) -> Steps | None:
+    """The points and those that the scores between them give; None where such scores are not easily had."""
+    gaps = asked.gaps(steps)
+    scores = recount.scores_between(steps.similarity[gaps + 1], steps.similarity[gaps])
+    if scores is None:
+        return None
+    order = np.argsort(-scores[0], kind="stable")
+    similarity, impostor, genuine = scores[0][order], scores[1][order], scores[2][order]
+    before = np.searchsorted(-steps.similarity, -similarity) - 1  # the stricter of the two points around each score
+    first = np.searchsorted(before, before)
+    matched, accepted = (np.cumsum(part) - (np.cumsum(part) - part)[first] for part in (impostor, genuine))
+    return steps.joined(asked, similarity, steps.matched[before] + matched, steps.missed[before] - accepted)
 
 
 def _between(similarity: FloatArray, k: int, points: int) -> FloatArray:
@@ -270,75 +235,3 @@ def _with_rows(one: Tally, two: Tally) -> Tally:
             erred=None,
         ),
     )
-
-
-@dataclass(frozen=True, eq=False)
-class AlongCurve(Recount):
-    """A `Recount` whose answers come from a curve with every step."""
-
-    first: Recount | None = field(default=None, repr=False)
-    curve: SortedCurve | None = field(default=None, repr=False)
-
-    @staticmethod
-    def of(recount: Recount, curve: SortedCurve) -> AlongCurve:
-        """The same data, counted along their curve."""
-        return AlongCurve(recount.source, recount.workers, recount.executor, recount, curve)
-
-    @property
-    def all_pairs(self) -> bool:
-        """Whether every pair was compared."""
-        return self._first.all_pairs
-
-    @property
-    def anonymous(self) -> bool:
-        """Whether it is not known who was compared."""
-        return self._first.anonymous
-
-    @property
-    def instance_counts(self) -> IntArray:
-        """M_i of embeddings, shape (G,)."""
-        return self._first.instance_counts
-
-    def comparisons(self) -> Comparisons:
-        """The comparisons one by one."""
-        return self._first.comparisons()
-
-    def some(self, people: int, rows: int) -> Recount:
-        """The comparisons among some identities, taken at random."""
-        return self._first.some(people, rows)
-
-    def among(self, identities: IntArray) -> Recount:
-        """The comparisons among some identities, given by their positions, sorted."""
-        return self._first.among(identities)
-
-    def tally(self, thresholds: FloatArray, *, pairs: bool = False) -> Tally:
-        """The same comparisons at other thresholds."""
-        return self._curve.recounted(np.asarray(thresholds, dtype=np.float64), pairs=pairs)
-
-    def genuine(self, thresholds: FloatArray) -> Tally:
-        """Genuine comparisons at other thresholds; what the tally says of impostor ones means nothing."""
-        return self._curve.recounted(np.asarray(thresholds, dtype=np.float64), genuine=True)
-
-    def thresholds_at(self, errors: IntArray, kind: Kind) -> FloatArray:
-        """Thresholds at which about so many comparisons err, shape of `errors`."""
-        curve, wanted = self._curve, np.asarray(errors, dtype=np.int64)
-        size = curve.n_impostor if kind == "impostor" else curve.n_genuine
-
-        def pick(at: IntArray) -> FloatArray:  # in increasing order, where points of the curve come strictest first
-            if kind == "impostor":
-                return curve.similarity[np.searchsorted(curve.false_matches, size - at)]
-            missed = curve.false_nonmatches[::-1]
-            return curve.similarity[missed.size - np.searchsorted(missed, at, side="right")]
-
-        chosen = similarity_at(pick, size, wanted, kind)
-        return -chosen if curve.distance else chosen
-
-    @property
-    def _first(self) -> Recount:
-        assert self.first is not None
-        return self.first
-
-    @property
-    def _curve(self) -> SortedCurve:
-        assert self.curve is not None
-        return self.curve

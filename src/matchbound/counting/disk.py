@@ -1,11 +1,10 @@
-"""Tables of comparisons that stay on disk: DuckDB reads and sorts them, and spills what does not fit in memory.
+"""Tables of comparisons that stay on disk: DuckDB reads them, and sorts and spills what does not fit in memory.
 
-One query, of the identity pair and the bucket of the score of every row, in order, gives the words of a tally at all
-thresholds (`matchbound.counts.cells`); to sort them is faster than to group them unless thresholds are few and rows
-of a pair many. Local Parquet files with plain labels are read by DuckDB itself; text, addresses and
-labels of unusual kinds go through the readers of this package, batch by batch. What a label is, and which rows are
-refused, is for those readers to say in either case: a table that DuckDB finds something strange in is read by them,
-and their error names the row.
+Local Parquet files with plain labels are read by DuckDB itself; text, addresses and labels of unusual kinds go through
+the readers of this package, batch by batch. What a label is, and which rows are refused, is for those readers to say in
+either case: a table that DuckDB finds something strange in is read by them, and their error names the row. The identity
+pair and the similarity of every row come back in batches, and are counted as comparisons in memory are
+(`matchbound.counts.cells`).
 """
 
 from __future__ import annotations
@@ -19,17 +18,30 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
-from matchbound.counting.executors import LocalExecutor
-from matchbound.counting.held import Held
-from matchbound.counting.running import ANYHOW, How, Kind, run_all
+from matchbound.counting.curves import CURVE_POINTS, threshold_grid
+from matchbound.counting.executors import LocalExecutor, RunOptions, run_all
+from matchbound.counting.pairs import ErringRows, Kind, similarity_at
+from matchbound.counting.recount import Metric, OfComparisons, Recount
+from matchbound.counting.run import Partial
 from matchbound.counting.threads import available_cores
-from matchbound.counts.cells import WORK_CELLS, Cells, cells_of_words, check_words, tally_of_cells
+from matchbound.counts.cells import (
+    WORK_CELLS,
+    Cells,
+    cells_of_chunks,
+    cells_of_words,
+    check_words,
+    is_dense,
+    tally_of_cells,
+    tally_of_rows,
+    words_of,
+)
+from matchbound.counts.curve import SteppedCurve, both_kinds, curve_of_tally
 from matchbound.counts.tally import Tally
+from matchbound.counts.unit_curve import too_many_steps
 from matchbound.data.comparisons import Comparisons
-from matchbound.data.labels import Coded, as_text, coded_values, merge
+from matchbound.data.labels import Coded, coded_values, merge
 from matchbound.errors import DataError, MatchboundError, UsageError
 from matchbound.files.names import own_name
 from matchbound.notes import Note
@@ -44,6 +56,10 @@ SAMPLE = 4_000_000
 """Scores of either kind that are kept; up to so many, all of them."""
 MOST_ROWS = 20_000_000
 """A part of the identities is read into memory up to so many comparisons."""
+MOST_WORDS = 1 << 26
+"""Up to so many rows are sorted in memory, eight bytes each; beyond, by DuckDB, which spills."""
+BATCH_ROWS = 1 << 22
+TABLE_CELLS = 40_000_000
 
 
 class StrangeTableError(MatchboundError):
@@ -52,35 +68,28 @@ class StrangeTableError(MatchboundError):
 
 @dataclass(frozen=True, eq=False)
 class ScoreSample:
-    """Similarities of a table, sorted: all of them, or a sample that is the same whenever it is taken.
+    """Similarities of a table, increasing: all of them, or a sample that is the same whenever it is taken.
 
     genuine, impostor : float64 arrays
+    owner : int64 array
+        The identity of each genuine one.
     totals : (int, int)
         Genuine and impostor comparisons.
     ends : (float, float)
         The least and the largest of all similarities.
-    identities : int
     """
 
     genuine: FloatArray
     impostor: FloatArray
+    owner: IntArray
     totals: tuple[int, int]
     ends: tuple[float, float]
-    identities: int
 
 
-@dataclass(frozen=True, eq=False)
-class TableOnDisk:
-    """A table that is counted where it lies.
-
-    source
-        The table, as `scan` gave it.
-    how
-        How many threads count, or which cluster: there, every worker counts files of its own.
-    """
+class TableOnDisk(Recount):
+    """A table that is counted where it lies; on a cluster, every worker counts files of its own."""
 
     source: ScoreFile
-    how: How = ANYHOW
 
     @cached_property
     def plain(self) -> PlainParquet | None:
@@ -95,34 +104,66 @@ class TableOnDisk:
             return self.source.distance
         return self.plain.roles.distance if self.plain is not None else scan_scores(self.source).distance
 
-    def tally(self, thresholds: FloatArray, *, pairs: bool = False, genuine: bool = False) -> Tally:
-        """The tally at thresholds in any order, in the units of the scores.
+    def tally(self, thresholds: FloatArray, *, pairs: bool | None = False, options: RunOptions | None = None) -> Tally:
+        """The tally at any thresholds; the size of pairs is the number of identity pairs."""
+        return self._tally(thresholds, bool(pairs), options or self.options)
 
-        Parameters
-        ----------
-        pairs
-            Keep m_ij, and n_ij at each threshold. Their size is the number of identity pairs.
-        genuine
-            Count genuine comparisons only; what the tally says of impostor ones means nothing then.
-        """
+    def genuine(self, thresholds: FloatArray) -> Tally:
+        """Genuine comparisons at other thresholds; what the tally says of impostor ones means nothing."""
+        sample = self.sample
+        if sample.genuine.size < sample.totals[0]:
+            return self._tally(thresholds, False, self.options, genuine=True)
+        return tally_of_rows(sample.owner, sample.owner, sample.genuine, thresholds, self._names.labels, self.distance)
+
+    def _tally(self, thresholds: FloatArray, pairs: bool, options: RunOptions, genuine: bool = False) -> Tally:
         given = np.array(thresholds, dtype=np.float64).reshape(-1)
         if np.isnan(given).any():
             raise UsageError("thresholds holds NaN; a threshold must be a number")
-        self.how.check()
-        if self.how.checkpoint is not None:
+        options.check()
+        if options.checkpoint is not None:
             raise UsageError("a table on disk is counted without a checkpoint; leave checkpoint out")
+        report = options.progress or (lambda done, total: None)
         grid, place = np.unique(-given if self.distance else given, return_inverse=True)
-        on_cluster = not (genuine or self.how.executor is None or isinstance(self.how.executor, LocalExecutor))
+        on_cluster = not (genuine or options.executor is None or isinstance(options.executor, LocalExecutor))
         with self._connected() as connection:
             if on_cluster and self.plain is not None:
-                rows, chunks = self._counted_elsewhere(connection, self.plain, grid)
+                labels, chunks = self._counted_elsewhere(connection, self.plain, grid, options)
             else:
                 rows = self._rows(connection)
-                chunks = rows.cells(grid, genuine)
-            self._tell(1)
-            made = tally_of_cells(chunks, rows.labels, given, place.reshape(-1), self.distance, pairs=pairs)
-            self._tell(2)
-        return made
+                labels, chunks = rows.labels, rows.cells(grid, genuine)
+            report(1, 2)
+            tally = tally_of_cells(chunks, labels, given, place.reshape(-1), self.distance, pairs=pairs)
+            report(2, 2)
+        return tally
+
+    def thresholds_at(self, errors: IntArray, kind: Kind) -> FloatArray:
+        """Thresholds at which about so many comparisons err, from the sample, shape of `errors`."""
+        scores, total = (
+            (self.sample.genuine, self.sample.totals[0])
+            if kind == "genuine"
+            else (self.sample.impostor, self.sample.totals[1])
+        )
+        if not scores.size:
+            raise DataError(f"there are no {kind} comparisons")
+        chosen = similarity_at(scores, errors, kind, total)
+        return -chosen if self.distance else chosen
+
+    def for_curve(self, every: bool = False) -> Recount:
+        """The same; there is no curve with every step."""
+        if every:
+            raise too_many_steps("this table stays on disk (read it, where it fits)")
+        return self
+
+    def curve(self, options: RunOptions | None = None) -> SteppedCurve:
+        """The curve in two passes: thresholds from a sample, then exact counts at each.
+
+        There are fewer thresholds where identities are so many that the counts would not fit.
+        """
+        sample = self.sample
+        both_kinds(sample.genuine.size, sample.impostor.size)
+        points = int(np.clip(TABLE_CELLS // max(self._names.labels.size, 1), 40, CURVE_POINTS))
+        grid = threshold_grid(sample.genuine[::-1], sample.impostor[::-1], points, *sample.ends)
+        return curve_of_tally(self.tally(-grid if self.distance else grid, options=options))
 
     @cached_property
     def sample(self) -> ScoreSample:
@@ -130,12 +171,35 @@ class TableOnDisk:
         with self._connected() as connection:
             return self._rows(connection).sample()
 
-    def among(self, identities: LabelArray) -> Comparisons:
+    def scores_between(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
+        """Distinct similarities strictly inside some ranges, and how many comparisons of either kind have each."""
+        ranges = zip(low.tolist(), high.tolist(), strict=True)
+        inside = " or ".join(f"(s > '{one!r}'::double and s < '{two!r}'::double)" for one, two in ranges)
+        with self._connected() as connection:
+            self._rows(connection)
+            found = connection.sql(
+                "select s, count(*) filter (a != b) as impostor, count(*) filter (a = b) as genuine from coded "
+                f"where {inside or 'false'} group by s"
+            ).fetchnumpy()
+        return np.asarray(found["s"]), np.asarray(found["impostor"]), np.asarray(found["genuine"])
+
+    def comparisons(self) -> Comparisons:
+        """A DataError: they are not in memory."""
+        raise DataError(f"{self.source!r}: this looks at single comparisons; read the table into memory")
+
+    def erring(self, threshold: float, metric: Metric, errors: int, most: int) -> ErringRows:
+        """A DataError: they are not in memory."""
+        raise DataError(f"{self.source.path}: listing errors needs the table in memory; use read instead of scan")
+
+    def among(self, identities: IntArray) -> Recount:
+        """The comparisons among some identities, which are read into memory when they are first asked for."""
+        return PartOfTable(self, identities)
+
+    def read_among(self, identities: IntArray) -> Comparisons:
         """The comparisons of some identities with each other, in memory."""
         with self._connected() as connection:
             rows = self._rows(connection)
-            chosen = np.flatnonzero(np.isin(as_text(rows.labels), as_text(identities)))
-            a, b, similarity = rows.among(chosen)
+            a, b, similarity = rows.among(identities)
         if similarity.size > MOST_ROWS:
             raise DataError(
                 f"{own_name(self.source.path)}: a part of the identities has more than {MOST_ROWS:,} comparisons"
@@ -145,19 +209,17 @@ class TableOnDisk:
 
     @cached_property
     def _names(self) -> _Names:
-        """The labels of Parquet files, found once."""
-        assert self.plain is not None
+        """The labels, found once."""
+        if self.plain is None:
+            with self._connected() as connection:
+                return _Names([], np.empty(0, dtype=np.int64), self._rows(connection).labels)
         with connected(self._threads) as connection:
             return _names_of(connection, self.plain)
 
     @property
     def _threads(self) -> int | None:
-        executor = self.how.executor
-        return executor.workers if isinstance(executor, LocalExecutor) else self.how.workers
-
-    def _tell(self, step: int) -> None:
-        if self.how.progress is not None:
-            self.how.progress(step, 2)
+        executor = self.options.executor
+        return executor.workers if isinstance(executor, LocalExecutor) else self.options.workers
 
     def _rows(self, connection: Any) -> _Rows:
         if self.plain is None:
@@ -169,28 +231,21 @@ class TableOnDisk:
         return rows
 
     def _counted_elsewhere(
-        self, connection: Any, plain: PlainParquet, grid: FloatArray
-    ) -> tuple[_Rows, Iterator[Cells]]:
-        """The cells of files that the workers of a cluster counted, each by itself."""
-        job = FilesJob(plain, self.distance, grid)
-        kind = Kind(str, lambda state, blocks: FileCells(), 0)  # it has no checkpoint
-        counted = run_all(job, FileCells, kind, self.how).files
+        self, connection: Any, plain: PlainParquet, grid: FloatArray, options: RunOptions
+    ) -> tuple[LabelArray, Iterator[Cells]]:
+        """The cells of files that the workers of a cluster counted, each by itself, and the labels of all."""
+        counted = run_all(FilesJob(plain, self.distance, grid), FileCells, options).files
         labels = np.unique(np.concatenate([part.labels for part in counted if part.labels.size] or [np.empty(0)]))
         width = check_words(labels.size, grid.size)
-        connection.execute("create temp table parts (w bigint, n bigint)")
-        for part in counted:
-            first, second = np.divmod(part.cells.pair, max(part.labels.size, 1))
-            place = np.searchsorted(labels, part.labels).astype(np.int64)
-            words = (place[first] * np.int64(labels.size) + place[second]) * width + grid.size - part.cells.reach
-            _insert(connection, "parts", w=words, n=part.cells.times)
-        whole = "select w, sum(n)::bigint as n from parts group by w order by w"
 
-        def chunks() -> Iterator[Cells]:
-            for batch in connection.sql(whole).to_arrow_reader(WORK_CELLS):
-                words, times = (batch.column(at).to_numpy() for at in range(2))
-                yield cells_of_words(words, width, times)
+        def words() -> Iterator[tuple[IntArray, IntArray]]:
+            for part in counted:
+                first, second = np.divmod(part.cells.pair, max(part.labels.size, 1))
+                place = np.searchsorted(labels, part.labels).astype(np.int64)
+                pair = place[first] * np.int64(labels.size) + place[second]
+                yield pair * width + grid.size - part.cells.reach, part.cells.times
 
-        return _Rows(connection, labels, sum(plain.rows)), chunks()
+        return labels, sorted_cells(connection, words(), width)
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[Any]:
@@ -217,6 +272,21 @@ class TableOnDisk:
             replace(origin, name=own_name(origin.name)).check()
 
 
+class PartOfTable(OfComparisons):
+    """The comparisons among some identities of a table on disk; they are read into memory when first asked for."""
+
+    def __init__(self, table: TableOnDisk, identities: IntArray) -> None:
+        object.__setattr__(self, "options", table.options)
+        object.__setattr__(self, "_part", (table, identities))
+
+    @cached_property
+    def source(self) -> Comparisons:  # type: ignore[override]
+        """The comparisons."""
+        table, identities = self._part  # type: ignore[attr-defined]
+        comparisons: Comparisons = table.read_among(identities)
+        return comparisons
+
+
 @dataclass(frozen=True, eq=False)
 class _Rows:
     """The rows of a table in a connection: `coded` (a, b, s, row), with numbers for labels."""
@@ -228,36 +298,45 @@ class _Rows:
 
     def cells(self, grid: FloatArray, genuine: bool = False) -> Iterator[Cells]:
         """The cells of all rows, or of genuine ones, in order, some at a time."""
-        size = int(self.labels.size)
-        width, total = check_words(size, grid.size), 0
+        size, width = int(self.labels.size), check_words(int(self.labels.size), grid.size)
+        words = self._words(grid, genuine)
+        if self.total <= MOST_WORDS or is_dense(size, grid.size, self.total):
+            return cells_of_chunks(words, size, grid.size, self.total)
+        return sorted_cells(self.connection, ((some, np.ones_like(some)) for some in words), width)
+
+    def _words(self, grid: FloatArray, genuine: bool) -> Iterator[IntArray]:
+        """The words of the rows, in any order, some at a time."""
+        size, total = int(self.labels.size), 0
         batches = self.connection.sql(
-            f"select (least(a, b) * {size} + greatest(a, b)) * {width} + {_missed(grid)} as w from coded "
-            f"{'where a = b' if genuine else ''} order by w nulls first"
+            f"select case when a <= b then a * {size} + b else b * {size} + a end as pair, s from coded "
+            f"{'where a = b' if genuine else ''}"
         )
-        for batch in batches.to_arrow_reader(WORK_CELLS):
-            words = batch.column(0)
-            if words.null_count:
-                raise StrangeTableError("a score that is missing or not finite")
-            total += len(words)
-            yield cells_of_words(words.to_numpy(), width)
+        for batch in batches.to_arrow_reader(BATCH_ROWS):
+            pair, similarity = batch.columns
+            if pair.null_count or similarity.null_count or not np.isfinite(similarity.to_numpy()).all():
+                raise StrangeTableError("a label that is missing, or a score that is missing or not finite")
+            total += len(batch)
+            yield words_of(pair.to_numpy().copy(), similarity.to_numpy(), grid)
         if total != self.total and not genuine:
             raise StrangeTableError("rows that have no labels")
 
     def sample(self) -> ScoreSample:
         """Similarities of both kinds: all up to `SAMPLE`, or those of rows whose number has a small hash."""
-        found = {True: (0, np.inf, -np.inf), False: (0, np.inf, -np.inf)}
-        ask = "select a = b, count(*), min(s), max(s) from coded group by 1"
-        for same, count, least, most in self.connection.sql(ask).fetchall():
-            found[same] = count, least, most
-        kept = {}
-        for same, (count, _, _) in found.items():
-            share = int(2**64 * min(1.0, SAMPLE / max(count, 1)))
-            chosen = "" if share >= 2**64 else f"and hash(row) < {share}::ubigint"
-            values = self.connection.sql(f"select s from coded where (a = b) = {same} {chosen}").fetchnumpy()["s"]
-            kept[same] = np.sort(np.asarray(values, dtype=np.float64))
-        least, most = (end(found[same][at] for same in found) for at, end in ((1, min), (2, max)))
-        totals = found[True][0], found[False][0]
-        return ScoreSample(kept[True], kept[False], totals, (least, most), int(self.labels.size))
+        ask = "select count(*) filter (a = b), count(*) filter (a != b), min(s), max(s) from coded"
+        genuine, impostor, least, most = self.connection.sql(ask).fetchall()[0]
+        kept = [
+            "true" if count <= SAMPLE else f"hash(row) < {int(2**64 * (SAMPLE / count))}::ubigint"
+            for count in (genuine, impostor)
+        ]
+        rows = self.connection.sql(
+            "select case when a = b then a else -1 end as owner, s from coded "
+            f"where case when a = b then {kept[0]} else {kept[1]} end"
+        ).fetchnumpy()
+        owner, similarity = np.asarray(rows["owner"], dtype=np.int64), np.asarray(rows["s"], dtype=np.float64)
+        same = np.flatnonzero(owner >= 0)
+        order = same[np.lexsort((owner[same], similarity[same]))]
+        ends = (np.inf, -np.inf) if least is None else (least, most)
+        return ScoreSample(similarity[order], np.sort(similarity[owner < 0]), owner[order], (genuine, impostor), ends)
 
     def among(self, chosen: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
         """Both identities and the similarity of the rows among some identities, one more than may be held at most."""
@@ -269,6 +348,16 @@ class _Rows:
         ).fetchnumpy()
         a, b, s = (np.asarray(rows[name]) for name in "abs")
         return a.astype(np.int64), b.astype(np.int64), s.astype(np.float64)
+
+
+def sorted_cells(connection: Any, words: Iterator[tuple[IntArray, IntArray]], width: int) -> Iterator[Cells]:
+    """The cells of words and how often each occurs, in any order, sorted by DuckDB."""
+    connection.execute("create table words (w bigint, n bigint)")
+    with connection.cursor() as other:  # the first may be reading the rows that words come from
+        for some, times in words:
+            _insert(other, "words", w=some, n=times)
+    for batch in connection.sql("select w, n from words order by w").to_arrow_reader(WORK_CELLS):
+        yield cells_of_words(batch.column(0).to_numpy(), width, batch.column(1).to_numpy())
 
 
 @contextlib.contextmanager
@@ -380,19 +469,6 @@ def _insert(connection: Any, table: str, **columns: Any) -> None:
     connection.unregister("incoming")
 
 
-def _missed(grid: FloatArray) -> str:
-    """SQL for how many of the increasing thresholds a similarity s misses, by halving; null where s is not finite."""
-
-    def between(low: int, high: int) -> str:
-        if low == high:
-            return str(grid.size - low)
-        middle = (low + high) // 2
-        below, above = between(low, middle), between(middle + 1, high)
-        return f"case when s < '{float(grid[middle])!r}'::double then {below} else {above} end"
-
-    return f"(case when isfinite(s) then {between(0, int(grid.size))} end)"
-
-
 def _quoted(name: str, mark: str) -> str:
     return f"{mark}{name.replace(mark, 2 * mark)}{mark}"
 
@@ -406,7 +482,7 @@ class CountedFile:
 
 
 @dataclass(eq=False)
-class FileCells(Held):
+class FileCells(Partial):
     """The cells of some files."""
 
     files: list[CountedFile] = field(default_factory=list, repr=False)
@@ -420,10 +496,6 @@ class FileCells(Held):
     def join(self, other: FileCells, workers: int | None) -> None:
         """Take over what `other` holds."""
         self.files += other.files
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Tables have no checkpoint."""
-        return {}
 
 
 @dataclass(frozen=True, eq=False)

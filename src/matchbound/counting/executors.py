@@ -1,60 +1,35 @@
-"""Who runs the blocks of a job: threads of this process, or a cluster."""
+"""Run all blocks of a job: on threads of this process or a cluster, from a checkpoint where there is one."""
 
 from __future__ import annotations
 
+import math
+import os
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, Protocol
+from typing import Any
 
-from matchbound.counting.held import Held, Worker, count_block
-from matchbound.counting.signals import HeldSignals
+from numpy.typing import NDArray
+
+from matchbound.counting.checkpoint import Checkpoint
+from matchbound.counting.run import (
+    SNAPSHOT_SECONDS,
+    Executor,
+    HeldSignals,
+    Job,
+    P,
+    Partial,
+    Progress,
+    RunWatch,
+    Worker,
+    count_block,
+    merge,
+)
 from matchbound.counting.threads import available_cores, one_blas_thread
 from matchbound.errors import UsageError
-
-
-class Progress(Protocol):
-    """Called from the main thread with the number of blocks done and the number of blocks."""
-
-    def __call__(self, done: int, total: int) -> None: ...
-
-
-class Job(Protocol):
-    """A run cut into blocks that any worker can do in any order."""
-
-    @property
-    def n_blocks(self) -> int:
-        """How many blocks there are."""
-
-    def worker(self) -> Worker:
-        """A new worker that holds nothing yet."""
-
-
-class Executor(Protocol):
-    """Runs blocks of a job and merges what they counted."""
-
-    def run(self, job: Job, blocks: Sequence[int], watch: Watch) -> Held:
-        """Tally the blocks; `watch` is told about each one that is done.
-
-        Where it ends in an exception, what was counted until then goes to ``watch.snapshot`` first.
-        """
-
-
-class Watch(Protocol):
-    """Follows a run from the thread that started it."""
-
-    signals: HeldSignals
-
-    def done(self, blocks: int) -> None:
-        """So many more blocks are done."""
-
-    def wants_snapshot(self) -> bool:
-        """Whether the run should stop for a moment to be written down."""
-
-    def snapshot(self, parts: Sequence[Held], *, last: bool = False) -> None:
-        """Write down what was counted so far in this run; the parts say which blocks that is."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +57,7 @@ class LocalExecutor:
         if self.workers is not None and self.workers < 1:
             raise UsageError(f"workers must be at least 1; got {self.workers}")
 
-    def run(self, job: Job, blocks: Sequence[int], watch: Watch) -> Held:
+    def run(self, job: Job, blocks: Sequence[int], watch: RunWatch) -> Partial:
         """Tally the blocks on this machine.
 
         Parameters
@@ -124,7 +99,7 @@ class DaskExecutor:
     client: Any
     _sent: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def run(self, job: Job, blocks: Sequence[int], watch: Watch) -> Held:
+    def run(self, job: Job, blocks: Sequence[int], watch: RunWatch) -> Partial:
         """Tally the blocks on the cluster.
 
         Parameters
@@ -180,7 +155,7 @@ class _Crew:
             raise
 
 
-def _run_in_threads(job: Job, blocks: Sequence[int], count: int, watch: Watch) -> Held:
+def _run_in_threads(job: Job, blocks: Sequence[int], count: int, watch: RunWatch) -> Partial:
     crew = _Crew(job, blocks, count)
     partials = [worker.partial for worker in crew.workers]
     with ThreadPoolExecutor(count, thread_name_prefix="matchbound") as pool:
@@ -200,7 +175,7 @@ def _run_in_threads(job: Job, blocks: Sequence[int], count: int, watch: Watch) -
     return total
 
 
-def _until_all_end(crew: _Crew, tasks: Sequence[Future[None]], watch: Watch) -> None:
+def _until_all_end(crew: _Crew, tasks: Sequence[Future[None]], watch: RunWatch) -> None:
     """Wait until the workers have no more blocks, or are halted because it is time for a snapshot."""
     running = len(tasks)
     while running:
@@ -213,3 +188,98 @@ def _until_all_end(crew: _Crew, tasks: Sequence[Future[None]], watch: Watch) -> 
             crew.halt()
     for task in tasks:
         task.result()
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The arguments that every call that counts has in common.
+
+    workers
+        Threads on this machine; by default one per core. The result does not depend on it.
+    executor
+        Who runs the blocks, such as `DaskExecutor`; by default ``LocalExecutor(workers)``.
+    progress
+        Called as ``progress(done, total)`` after each block, from the thread that made the call.
+    checkpoint
+        A file to write the state of the run to, and to resume from.
+    checkpoint_every
+        Seconds between checkpoints.
+    """
+
+    workers: int | None = None
+    executor: Executor | None = None
+    progress: Progress | None = None
+    checkpoint: str | os.PathLike[str] | None = None
+    checkpoint_every: float = SNAPSHOT_SECONDS
+
+    def check(self) -> None:
+        """Raise UsageError where the arguments do not go together."""
+        if self.executor is not None and self.workers is not None:
+            raise UsageError("give workers or executor, not both")
+        try:
+            every = float(self.checkpoint_every)
+        except (TypeError, ValueError):
+            every = math.nan
+        if not 0.0 <= every < math.inf:
+            raise UsageError(f"checkpoint_every must be a number of seconds, 0 or more; got {self.checkpoint_every!r}")
+        if self.checkpoint is not None:
+            _checkpoint_path(self.checkpoint)
+        self.runner()
+
+    def runner(self) -> Executor:
+        """Who runs the blocks."""
+        return self.executor or LocalExecutor(self.workers)
+
+    def quietly(self) -> RunOptions:
+        """The same for a further run, which reports nothing and has no checkpoint."""
+        return replace(self, progress=None, checkpoint=None)
+
+
+def _checkpoint_path(path: str | os.PathLike[str]) -> Path:
+    name = os.fspath(path)
+    if not isinstance(name, str) or not name or "\0" in name:
+        raise UsageError(f"checkpoint must be the name of a file; got {name!r}")
+    return Path(name)
+
+
+@dataclass(frozen=True)
+class Resume:
+    """What a checkpoint must know of a run.
+
+    mark
+        Gives a digest of the data and of everything that the blocks depend on; asked only where there is a checkpoint.
+    restore
+        Makes a partial result of the arrays of a file and the blocks; DataError where they are not those of this run.
+    size
+        Bytes that a checkpoint takes at least.
+    """
+
+    mark: Callable[[], str]
+    restore: Callable[[dict[str, NDArray[Any]], set[int]], Any]
+    size: int
+
+
+def run_all(job: Job, empty: Callable[[], P], options: RunOptions, resume: Resume | None = None) -> P:
+    """What all blocks of a job give, each counted once; a job without `resume` has no checkpoint.
+
+    Ctrl-C and SIGTERM wait until the blocks that were begun are counted and written down.
+    """
+    options.check()
+    with HeldSignals() as signals:
+        checkpoint, before = None, None
+        if options.checkpoint is not None and resume is not None:
+            checkpoint = Checkpoint(_checkpoint_path(options.checkpoint), resume.mark())
+            checkpoint.prepare(resume.size)
+            before = checkpoint.load(job.n_blocks, resume.restore)
+        signals.deliver()
+        watch = RunWatch(job.n_blocks, options.progress, checkpoint, before, options.checkpoint_every, signals)
+        counted = set() if before is None else before.blocks
+        blocks = [block for block in range(job.n_blocks) if block not in counted]
+        parts: list[Any] = [] if before is None else [before]
+        if blocks:
+            parts.append(options.runner().run(job, blocks, watch))
+        total: P = empty() if not parts else parts[0] if len(parts) == 1 else merge(parts)
+        total.check_complete(job.n_blocks)
+        if checkpoint is not None:
+            checkpoint.remove()
+    return total

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
-from matchbound.counting.held import Held
+from matchbound.counting.allpairs import tally_embeddings
+from matchbound.counting.executors import RunOptions, run_all
 from matchbound.counting.pairs import BlockScores
-from matchbound.counting.running import How, Kind, run_all
-from matchbound.counting.tables import tally_comparisons
+from matchbound.counting.recount import Source, tally_comparisons
+from matchbound.counting.run import Partial
 from matchbound.counts.joint import JointTally, join
 from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons
@@ -26,24 +27,29 @@ PIECE_COLUMNS = 4096
 
 
 def joint_tally(
-    a: Comparisons,
-    b: Comparisons,
+    a: Source,
+    b: Source,
     thresholds_a: FloatArray,
     thresholds_b: FloatArray,
+    options: RunOptions | None = None,
     *,
     tally: Callable[[Comparisons, FloatArray], Tally] = tally_comparisons,
 ) -> JointTally:
-    """Tally two systems whose rows are the same comparisons (see `matchbound.data.matching`).
+    """Tally two systems whose rows are the same comparisons (see `matchbound.data.matching`), or the same instances.
 
     Parameters
     ----------
     thresholds_a, thresholds_b : float64 arrays, shape (K,)
         The k-th of one goes with the k-th of the other.
     tally
-        How each system is tallied, with pairs kept; a caller with many systems may remember.
+        How each table is tallied, with pairs kept; a caller with many systems may remember.
     """
     if len(a) != len(b):
-        raise DataError(f"the systems have {len(a)} and {len(b)} comparisons; match them first")
+        raise DataError(f"the systems have {len(a)} and {len(b)} {a.unit}; match them first")
+    if isinstance(a, Embeddings) and isinstance(b, Embeddings):
+        return _of_embeddings(a, b, thresholds_a, thresholds_b, options or RunOptions())
+    assert isinstance(a, Comparisons)
+    assert isinstance(b, Comparisons)
     genuine = a.genuine
     both = np.zeros((2, thresholds_a.size), dtype=np.int64)
     for k, (one, two) in enumerate(zip(thresholds_a, thresholds_b, strict=True)):
@@ -53,25 +59,15 @@ def joint_tally(
     return join(tally(a, thresholds_a), tally(b, thresholds_b), both[0], both[1])
 
 
-def joint_tally_of_embeddings(
-    a: Embeddings, b: Embeddings, thresholds_a: FloatArray, thresholds_b: FloatArray, how: How | None = None
-) -> JointTally:
-    """The same for all pairs of two sets of embeddings whose rows are the same instances."""
-    from matchbound.counting.allpairs import tally_embeddings
-
-    how = how or How()
-    job = JointJob(a, b, thresholds_a, thresholds_b)
-    kind = Kind(lambda: "", lambda state, blocks: SharedErrors(state["counts"], blocks), 0)  # it has no checkpoint
-    both = run_all(job, lambda: SharedErrors(np.zeros((2, thresholds_a.size), dtype=np.int64)), kind, how).counts
-    tallies = [
-        tally_embeddings(source, grid, pairs=True, workers=how.workers, executor=how.executor, progress=how.progress)
-        for source, grid in ((a, thresholds_a), (b, thresholds_b))
-    ]
+def _of_embeddings(a: Embeddings, b: Embeddings, one: FloatArray, two: FloatArray, options: RunOptions) -> JointTally:
+    job = JointJob(a, b, one, two)
+    both = run_all(job, lambda: SharedErrors(np.zeros((2, one.size), dtype=np.int64)), options).counts
+    tallies = [tally_embeddings(source, grid, options, pairs=True) for source, grid in ((a, one), (b, two))]
     return join(tallies[0], tallies[1], both[0], both[1])
 
 
 @dataclass(eq=False)
-class SharedErrors(Held):
+class SharedErrors(Partial):
     """Comparisons of some blocks on which both systems err.
 
     counts : int64, shape (2, K)
@@ -89,10 +85,6 @@ class SharedErrors(Held):
     def join(self, other: SharedErrors, workers: int | None) -> None:
         """Add the counts of `other`."""
         self.counts += other.counts
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """The counts, as an array for a file."""
-        return {"counts": self.counts}
 
 
 @dataclass(frozen=True, eq=False)

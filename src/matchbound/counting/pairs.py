@@ -1,15 +1,23 @@
-"""Pairs of rows of embeddings: the genuine ones, numbered; impostor ones, at random; scores of blocks of rows."""
+"""Pairs of rows of embeddings: the genuine ones, numbered; impostor ones, at random; scores of blocks, and ranks."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from matchbound.arraytypes import IntArray
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray
+from matchbound.counting.threads import one_blas_thread
 from matchbound.data.embeddings import Embeddings
+
+EXACT_ROWS = 3000
+"""Impostor pairs are ranked among this many rows at most."""
+SAMPLE = 2_000_000
+BLOCK = 512
+Kind = Literal["impostor", "genuine"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,3 +120,85 @@ class BlockScores:
             return threshold - self._slack, threshold + self._slack
         square = threshold * threshold
         return float(np.sqrt(max(square - self._slack, 0.0))), float(np.sqrt(square + self._slack))
+
+
+def similarity_at(
+    scores: NDArray[Any], errors: IntArray, kind: Kind, total: int | None = None, more: int = 0
+) -> FloatArray:
+    """The similarity at which so many comparisons of a kind err, shape of `errors`.
+
+    Parameters
+    ----------
+    scores
+        Similarities, increasing. Where all genuine comparisons are to err, the answer lies above them all.
+    total
+        Of how many comparisons they are a sample; numbers of errors too small for it become three in the sample.
+    more
+        Errors in addition, after that.
+    """
+    last = scores.size - 1
+    if total is not None and total > scores.size:
+        errors = np.maximum(np.rint(errors * (scores.size / total)).astype(np.int64), 3)
+    errors = errors + more
+    place = np.clip(scores.size - errors if kind == "impostor" else errors, 0, last)
+    chosen = np.asarray(scores[place], dtype=np.float64)
+    if kind == "impostor":
+        return chosen
+    with np.errstate(over="ignore"):  # above the largest float there is infinity
+        return np.where(errors > last, np.nextafter(chosen, np.inf), chosen)
+
+
+def impostor_products(source: Embeddings, rows: IntArray) -> NDArray[np.float32]:
+    """Similarities of all impostor pairs among some rows, in single precision."""
+    parts = [np.empty(0, dtype=np.float32)]
+    scores = BlockScores(source.settled[rows], source.similarity, np.float32)
+    for _, block, later in _impostor_blocks(scores, source.codes[rows]):
+        parts.append(-block[later] if source.distance else block[later])
+    return np.concatenate(parts)
+
+
+def pairs_near(source: Embeddings, thresholds: FloatArray) -> tuple[IntArray, IntArray]:
+    """Impostor pairs whose scores rounding may have moved across a threshold: rows (first, second)."""
+    scores = BlockScores(source.settled, source.similarity, np.float32)
+    bands = np.array(sorted(scores.band(float(t)) for t in thresholds))
+    apart = bands[1:, 0] > np.maximum.accumulate(bands[:, 1])[:-1]
+    starts = np.concatenate([[0], np.flatnonzero(apart) + 1])
+    stops = np.maximum.reduceat(bands[:, 1], starts)
+    edges = np.stack([bands[starts, 0], stops], axis=1).reshape(-1).astype(np.float32)
+    firsts, seconds = [], []
+    for start, block, later in _impostor_blocks(scores, source.codes):
+        first, second = np.nonzero(later)
+        inside = np.flatnonzero(np.searchsorted(edges, block[first, second]) % 2 == 1)
+        firsts.append(first[inside] + start)
+        seconds.append(second[inside] + start)
+    return np.concatenate(firsts), np.concatenate(seconds)
+
+
+def _impostor_blocks(scores: BlockScores, codes: IntArray) -> Iterator[tuple[int, NDArray[Any], BoolArray]]:
+    """Blocks of rows from `start` on with all rows from there on: (start, scores, which are impostor pairs)."""
+    for start in range(0, codes.size, BLOCK):
+        with one_blas_thread():  # a block is so small that a second thread only gets in the way
+            block = scores.block(slice(start, start + BLOCK))
+        later = np.arange(block.shape[0])[:, None] < np.arange(block.shape[1])
+        yield start, block, later & (codes[start : start + BLOCK, None] != codes[start:])
+
+
+@dataclass(frozen=True, eq=False)
+class ErringRows:
+    """Comparisons on the wrong side of a threshold, worst first; arrays of shape (E,).
+
+    first, second : int64
+        Rows of embeddings; for a table of comparisons, its row, twice.
+    score : float64
+    """
+
+    first: IntArray = field(repr=False)
+    second: IntArray = field(repr=False)
+    score: FloatArray = field(repr=False)
+
+
+def worst(first: IntArray, second: IntArray, score: FloatArray, metric: str, distance: bool, most: int) -> ErringRows:
+    """The farthest on the wrong side first; ties in the order of the data."""
+    up = (metric == "frr") != distance
+    order = np.lexsort((second, first, score if up else -score))[:most]
+    return ErringRows(first[order], second[order], score[order])

@@ -1,6 +1,6 @@
-"""Partial tallies of all-pairs runs: sums by threshold bin that workers add to and that merge exactly.
+"""PartialTally tallies of all-pairs runs: sums by threshold bin that workers add to and that merge exactly.
 
-A partial tally knows which blocks it holds (`matchbound.counting.held`).
+A partial tally knows which blocks it holds (`matchbound.counting.run.Partial`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.arraytypes import FloatArray, IntArray, LabelArray
-from matchbound.counting.held import Held
+from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.counting.run import Partial
 from matchbound.counting.threads import in_slices
 from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, PairTable, Tally, pair_moments
+from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, UsageError
 
 FEWEST_IN_A_SLICE = 512
@@ -24,7 +25,7 @@ LARGEST_SUM = 2**63 - 1
 
 
 @dataclass(eq=False)
-class Partial(Held):
+class PartialTally(Partial):
     """What some blocks of comparisons add to a tally; whole numbers, so the order of merging is moot.
 
     Thresholds are sorted from lax to strict and distinct; a comparison in bin b matches at the first b.
@@ -35,10 +36,6 @@ class Partial(Held):
         What bin b + 1 adds to Σn² and Σnm over unordered pairs.
     keys, bins, counts : lists of int64 arrays, matching
         Identity pairs i·G + j (i < j) with comparisons in bin b + 1, and how many; empty unless pairs are kept.
-    blocks : set of int
-        The blocks whose comparisons are all in these sums, once each.
-    sound : bool
-        False while the sums are being changed, and for good when that was cut short.
     """
 
     impostor: IntArray = field(repr=False)
@@ -51,21 +48,21 @@ class Partial(Held):
     sound: bool = True
 
     @staticmethod
-    def empty(n_identities: int, n_thresholds: int) -> Partial:
+    def empty(n_identities: int, n_thresholds: int) -> PartialTally:
         """Nothing counted yet."""
         shape = (n_identities, n_thresholds)
-        return Partial(
+        return PartialTally(
             np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64), np.zeros((2, shape[1]), dtype=np.int64)
         )
 
     @staticmethod
-    def restore(state: Mapping[str, NDArray[Any]], blocks: set[int], shape: tuple[int, int]) -> Partial:
+    def restore(state: Mapping[str, NDArray[Any]], blocks: set[int], shape: tuple[int, int]) -> PartialTally:
         """What `state` gave, of a run over (identities, thresholds); DataError where it cannot be of this run."""
         wrong = _fault(state, shape)
         if wrong:
             raise DataError(wrong)
         keys, bins, counts = ([state[name]] for name in ("keys", "bins", "counts"))
-        return Partial(state["impostor"], state["genuine"], state["moments"], keys, bins, counts, blocks)
+        return PartialTally(state["impostor"], state["genuine"], state["moments"], keys, bins, counts, blocks)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All of it but the blocks, as arrays for a file."""
@@ -79,12 +76,12 @@ class Partial(Held):
             "counts": np.concatenate([none, *self.counts]),
         }
 
-    def copy(self) -> Partial:
+    def copy(self) -> PartialTally:
         """The same, in sums of its own."""
         sums = (self.impostor.copy(), self.genuine.copy(), self.moments.copy())
-        return Partial(*sums, list(self.keys), list(self.bins), list(self.counts), set(self.blocks), self.sound)
+        return PartialTally(*sums, list(self.keys), list(self.bins), list(self.counts), set(self.blocks), self.sound)
 
-    def join(self, other: Partial, workers: int | None) -> None:
+    def join(self, other: PartialTally, workers: int | None) -> None:
         """Add the sums of `other`."""
 
         def add_up(start: int, stop: int) -> None:
@@ -137,12 +134,10 @@ def sums_may_wrap(instances: IntArray) -> bool:
 
 
 def finish(
-    partial: Partial,
-    identities: LabelArray,
-    instances: IntArray,
+    partial: PartialTally,
+    source: Embeddings,
     thresholds: FloatArray,
     place: IntArray,
-    distance: bool,
     pairs: bool,
     workers: int | None = 1,
 ) -> Tally:
@@ -153,6 +148,7 @@ def finish(
     place : int64, shape (K',)
         Where each is among the sorted distinct ones.
     """
+    identities, instances = source.identities, source.instance_counts
     moments = 2 * _from_the_end(partial.moments)[:, place]
     compared = AllPairs(instances)
     sum_mm, _, _ = pair_moments(compared, (), identities.size)
@@ -175,7 +171,7 @@ def finish(
     return Tally(
         identities,
         thresholds,
-        distance,
+        source.distance,
         GenuineTally(instances * (instances - 1) // 2, errors[0]),
         ImpostorTally(
             instances * (total - instances),
@@ -212,7 +208,7 @@ def _from_the_end(values: IntArray) -> IntArray:
     return np.cumsum(values[:, ::-1], axis=1)[:, ::-1]
 
 
-def _pair_tables(partial: Partial, levels: IntArray) -> dict[int, PairTable]:
+def _pair_tables(partial: PartialTally, levels: IntArray) -> dict[int, PairTable]:
     """n_ij at each of the sorted thresholds asked for."""
     none = np.empty(0, dtype=np.int64)
     keys = np.concatenate([none, *partial.keys])

@@ -1,117 +1,119 @@
-"""Any source: check it, tally it, and count it again, at other thresholds or among some of the identities."""
+"""Any source as it can be counted, and counted again: at other thresholds, along its curve, among some identities.
+
+There is one kind of `Recount` for each source: comparisons, all pairs of embeddings, embeddings few enough to score one
+by one, and a table on disk (`matchbound.counting.disk`). `matchbound.counting.sources` says which.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from matchbound.arraytypes import FloatArray, IntArray, LabelArray
-from matchbound.counting.disk import TableOnDisk
-from matchbound.counting.pairs import BlockScores, GenuinePairs
-from matchbound.counting.running import ANYHOW, How
-from matchbound.counting.tables import tally_comparisons
-from matchbound.counting.threads import one_blas_thread
-from matchbound.counts.cells import cells_of_rows, tally_of_cells
-from matchbound.counts.tally import Tally
+from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.counting.curves import curve_thresholds, sorted_curve_of
+from matchbound.counting.executors import RunOptions
+from matchbound.counting.pairs import (
+    EXACT_ROWS,
+    SAMPLE,
+    ErringRows,
+    GenuinePairs,
+    Kind,
+    impostor_products,
+    pairs_near,
+    similarity_at,
+    worst,
+)
+from matchbound.counting.partial import sorted_thresholds
+from matchbound.counts.cells import tally_of_rows
+from matchbound.counts.curve import CurveTally, SortedCurve, curve_of_tally
+from matchbound.counts.tally import AllPairs, Tally
+from matchbound.counts.unit_curve import too_many_steps
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.errors import DataError, UsageError
-from matchbound.readers.loading import Readable, as_source
-from matchbound.readers.scan import ScoreFile
+from matchbound.errors import DataError
 
-if TYPE_CHECKING:
-    from matchbound.counting.executors import Executor
-
+SMALL_COMPARISONS = 320_000
+"""Up to this many pairs of embeddings are scored one by one and counted as a table, which needs no kernel of blocks: on
+a fresh installation the first rates with intervals of the example take 1.4 s instead of 13 s, most of it compiling.
+Once kernels are kept, blocks are faster from some 300 rows on. The 800 rows of a large set from which a latent model
+takes its correlations have so many pairs."""
 MOST_GENUINE = 5_000_000
-"""Up to so many genuine pairs of embeddings are scored once and kept."""
-EXACT_ROWS = 3000
-SAMPLE = 2_000_000
-BLOCK = 512
+"""Up to this many genuine pairs of embeddings are scored once and kept."""
+EXACT_COMPARISONS = 3_000_000
+"""All pairs of embeddings are scored and sorted for a curve up to this many; beyond, it has some 1,500 thresholds."""
+MOST_STEPS = 10_000_000
+"""The same where a curve with every step is needed; beyond, there is none."""
+AT_ONCE = 2_000_000
 
-Kind = Literal["impostor", "genuine"]
 Source = Comparisons | Embeddings
-AnySource = Source | ScoreFile
+Metric = Literal["far", "frr"]
 
 
-def source_of(data: AnySource | Readable) -> AnySource:
-    """The data as they are, or as `read` reads a file or a data frame; an error where there is nothing to compare."""
-    source = data if isinstance(data, Comparisons | Embeddings | ScoreFile) else as_source(data)
-    if isinstance(source, Comparisons):
-        if not len(source):
-            raise DataError("there are no comparisons")
-    elif isinstance(source, Embeddings):
-        if len(source) < 2:
-            raise DataError(f"there are no comparisons: {len(source)} embeddings make no pair")
-    elif not isinstance(source, ScoreFile):
-        raise UsageError(f"data must be Comparisons or Embeddings (see matchbound.read); got {type(source).__name__}")
-    return source
-
-
-def tally_source(source: AnySource, thresholds: FloatArray, *, pairs: bool | None = None, how: How = ANYHOW) -> Tally:
-    """Tally any source. Pairs are kept by default where that costs nothing, which is for comparisons."""
-    if isinstance(source, Comparisons):
-        return tally_comparisons(source, thresholds, pairs=pairs is None or pairs)
-    if isinstance(source, ScoreFile):
-        return TableOnDisk(source, how).tally(thresholds, pairs=bool(pairs))
-    from matchbound.counting.allpairs import tally_embeddings
-    from matchbound.counting.executors import LocalExecutor
-    from matchbound.counting.small import is_small, tally_small
-
-    if how.executor is None and how.checkpoint is None and is_small(source):
-        LocalExecutor(how.workers)  # an error where there can be no such workers
-        tally = tally_small(source, thresholds, pairs=bool(pairs))
-        if how.progress is not None:
-            how.progress(1, 1)
-        return tally
-    return tally_embeddings(source, thresholds, pairs=bool(pairs), **vars(how))
+def _n_pairs(source: Embeddings) -> int:
+    return len(source) * (len(source) - 1) // 2
 
 
 @dataclass(frozen=True, eq=False)
-class Recount:
+class Recount(ABC):
     """Data that can be counted, and counted again: what a result may ask without knowing of which kind they are.
 
-    There is one kind for each source: comparisons, all pairs of embeddings, a table on disk, some identities of it, and
-    a curve with every step (`matchbound.counting.curves.AlongCurve`).
+    options
+        Who counts, where a call says nothing else.
     """
 
-    source: AnySource
-    workers: int | None = None
-    executor: Executor | None = None
-
-    @property
-    def all_pairs(self) -> bool:
-        """Whether every pair was compared, so that a random part of the identities is like the whole, but smaller."""
-        return False
+    source: Any
+    options: RunOptions = field(default_factory=RunOptions)
+    all_pairs: ClassVar[bool] = False
+    """Whether every pair was compared, so that a random part of the identities is like the whole, but smaller."""
 
     @property
     def anonymous(self) -> bool:
         """Whether it is not known who was compared, so that dependence cannot be seen."""
         return False
 
-    def tally(self, thresholds: FloatArray, *, pairs: bool = False) -> Tally:
-        """The same comparisons at other thresholds."""
-        return tally_source(self.source, thresholds, pairs=pairs, how=How(self.workers, self.executor))
+    @abstractmethod
+    def tally(self, thresholds: FloatArray, *, pairs: bool | None = False, options: RunOptions | None = None) -> Tally:
+        """The comparisons at any thresholds; n_ij is kept with `pairs`, or, if None, where that costs nothing."""
 
+    @abstractmethod
     def genuine(self, thresholds: FloatArray) -> Tally:
         """Genuine comparisons at other thresholds; what the tally says of impostor ones means nothing."""
-        return self.tally(thresholds)
 
+    @abstractmethod
     def thresholds_at(self, errors: IntArray, kind: Kind) -> FloatArray:
         """Thresholds at which about so many comparisons err, shape of `errors`."""
-        return rank_scores(self.source, errors, kind)
 
     def settled(self, thresholds: FloatArray, errors: IntArray, counted: IntArray) -> FloatArray:
         """Thresholds for numbers of impostor errors, made exact where a tally counted other numbers, shape (K,)."""
         return thresholds
 
+    def for_curve(self, every: bool = False) -> Recount:
+        """The same data in the form in which their curve is made; `every` asks for one with every step."""
+        return self
+
+    @abstractmethod
+    def curve(self, options: RunOptions | None = None) -> CurveTally:
+        """The curve: every step where comparisons can be sorted, else some 1,500 thresholds, each exact."""
+
+    def scores_between(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, IntArray, IntArray] | None:
+        """Distinct similarities strictly inside some ranges, and how many impostor and genuine comparisons have each.
+
+        None where that would take as long as to count.
+        """
+        return None
+
+    @abstractmethod
     def comparisons(self) -> Comparisons:
         """The comparisons one by one."""
-        raise DataError(f"{self.source!r}: this looks at single comparisons; read the table into memory")
+
+    @abstractmethod
+    def erring(self, threshold: float, metric: Metric, errors: int, most: int) -> ErringRows:
+        """The worst `most` of the `errors` comparisons that erred."""
 
     @property
     def instance_counts(self) -> IntArray:
@@ -122,9 +124,9 @@ class Recount:
         """The comparisons among at most so many identities and about so many embeddings, taken at random (seed 0)."""
         raise NotImplementedError
 
+    @abstractmethod
     def among(self, identities: IntArray) -> Recount:
         """The comparisons among some identities, given by their positions, sorted."""
-        raise DataError(f"{self.source!r}: a part of the identities can be taken only of a table in memory")
 
 
 class OfComparisons(Recount):
@@ -137,24 +139,67 @@ class OfComparisons(Recount):
         """Whether it is not known who was compared."""
         return self.source.anonymous
 
+    def tally(self, thresholds: FloatArray, *, pairs: bool | None = False, options: RunOptions | None = None) -> Tally:
+        """The comparisons at any thresholds; pairs cost nothing here."""
+        return tally_comparisons(self.source, thresholds, pairs=pairs is None or pairs)
+
+    @cached_property
+    def _sorted(self) -> tuple[FloatArray, FloatArray]:
+        """Similarities of genuine and of impostor comparisons, increasing."""
+        genuine, similarity = self.source.genuine, self.source.similarity
+        return np.sort(similarity[genuine]), np.sort(similarity[~genuine])
+
+    def genuine(self, thresholds: FloatArray) -> Tally:
+        """Genuine comparisons at other thresholds; what the tally says of impostor ones means nothing."""
+        source = self.source
+        rows = np.flatnonzero(source.genuine)
+        return tally_of_rows(
+            source.a[rows], source.a[rows], source.similarity[rows], thresholds, source.identities, source.distance,
+            instances=source.instance_counts,
+        )  # fmt: skip
+
+    def thresholds_at(self, errors: IntArray, kind: Kind) -> FloatArray:
+        """Thresholds at which so many comparisons err, ties apart, shape of `errors`."""
+        scores = self._sorted[kind == "impostor"]
+        if not scores.size:
+            raise DataError(f"there are no {kind} comparisons")
+        chosen = similarity_at(scores, errors, kind)
+        return -chosen if self.source.distance else chosen
+
+    def curve(self, options: RunOptions | None = None) -> SortedCurve:
+        """The curve with every step."""
+        return sorted_curve_of(self.source, *self._sorted)
+
     def comparisons(self) -> Comparisons:
         """The comparisons one by one."""
         return self.source
 
+    def erring(self, threshold: float, metric: Metric, errors: int, most: int) -> ErringRows:
+        """The worst of the comparisons that erred; a comparison is its row, twice."""
+        source = self.source
+        kind = source.genuine if metric == "frr" else ~source.genuine
+        matched = source.score <= threshold if source.distance else source.score >= threshold
+        rows = np.flatnonzero(kind & (~matched if metric == "frr" else matched))
+        return worst(rows, rows, source.score[rows], metric, source.distance, most)
+
     def among(self, identities: IntArray) -> Recount:
         """The comparisons among some identities, given by their positions, sorted."""
-        return recount_of(self.source.among(identities), self.workers, self.executor)
+        return OfComparisons(self.source.among(identities), self.options)
 
 
 class OfEmbeddings(Recount):
     """All pairs of embeddings. Genuine ones are few: they are scored once, and kept unless they are too many."""
 
     source: Embeddings
+    all_pairs: ClassVar[bool] = True
 
-    @property
-    def all_pairs(self) -> bool:
-        """Whether every pair was compared."""
-        return True
+    def tally(self, thresholds: FloatArray, *, pairs: bool | None = False, options: RunOptions | None = None) -> Tally:
+        """All pairs at any thresholds."""
+        from matchbound.counting.allpairs import tally_embeddings
+
+        tally = tally_embeddings(self.source, thresholds, options or self.options, pairs=bool(pairs))
+        self.source.check_unchanged()
+        return tally
 
     @cached_property
     def _genuine(self) -> tuple[IntArray, FloatArray] | None:
@@ -171,28 +216,72 @@ class OfEmbeddings(Recount):
         if self._genuine is None:
             return self.tally(thresholds)
         source, (owner, similarity) = self.source, self._genuine
-        given = np.asarray(thresholds, dtype=np.float64)
-        grid, place = np.unique(-given if source.distance else given, return_inverse=True)
-        cells = cells_of_rows(owner, owner, similarity, grid, source.n_identities)
-        return tally_of_cells(
-            cells, source.identities, given, place.reshape(-1), source.distance, instances=source.instance_counts
+        return tally_of_rows(
+            owner, owner, similarity, thresholds, source.identities, source.distance, instances=source.instance_counts
         )
 
     def thresholds_at(self, errors: IntArray, kind: Kind) -> FloatArray:
         """Thresholds at which about so many comparisons err, shape of `errors`."""
         if kind == "impostor" or self._genuine is None or not self._genuine[1].size:
             return rank_scores(self.source, errors, kind)
-        similarity = np.sort(self._genuine[1])
-        chosen = similarity_at(similarity.__getitem__, similarity.size, errors, kind)
+        chosen = similarity_at(np.sort(self._genuine[1]), errors, kind)
         return -chosen if self.source.distance else chosen
 
     def settled(self, thresholds: FloatArray, errors: IntArray, counted: IntArray) -> FloatArray:
         """Thresholds for numbers of impostor errors, made exact where a tally counted other numbers, shape (K,)."""
         return settle_ranks(self.source, thresholds, errors, counted)
 
+    def for_curve(self, every: bool = False) -> Recount:
+        """The same, scored one by one where the curve has every step."""
+        pairs = _n_pairs(self.source)
+        if every and pairs > MOST_STEPS:
+            raise too_many_steps(
+                f"these embeddings make {pairs:,} comparisons, more than the {MOST_STEPS:,} that are kept"
+            )
+        kind = OfScoredEmbeddings if every or pairs <= EXACT_COMPARISONS else OfEmbeddings
+        return self if type(self) is kind else kind(self.source, self.options)
+
+    def curve(self, options: RunOptions | None = None) -> CurveTally:
+        """The curve at some 1,500 thresholds."""
+        return curve_of_tally(self.tally(curve_thresholds(self.source), options=options))
+
     def comparisons(self) -> Comparisons:
         """The comparisons one by one: all pairs are scored."""
         return self.source.comparisons()
+
+    def erring(self, threshold: float, metric: Metric, errors: int, most: int) -> ErringRows:
+        """The worst of the pairs that erred.
+
+        For impostor pairs every row is taken for an identity, and genuine pairs are left out.
+        """
+        from matchbound.counting.allpairs import tally_embeddings
+
+        source = self.source
+        if metric == "frr":
+            return self._missed(threshold, most)
+        if errors > 2 * most:  # a stricter threshold, beyond which there are about as many as wanted
+            near = float(self.thresholds_at(np.array([min(int(1.5 * most) + 100, errors)]), "impostor")[0])
+            threshold = min(near, threshold) if source.distance else max(near, threshold)
+        rows = np.arange(len(source), dtype=np.int64)
+        each = Embeddings.from_codes(source.vectors, rows, rows, source.similarity)
+        tables = tally_embeddings(each, np.array([threshold]), RunOptions(self.options.workers), pairs=True)
+        assert tables.impostor.erred is not None
+        first, second = tables.impostor.erred[0].first, tables.impostor.erred[0].second
+        other = source.codes[first] != source.codes[second]
+        first, second = first[other], second[other]
+        return worst(first, second, source.score_pairs(first, second), "far", source.distance, most)
+
+    def _missed(self, threshold: float, most: int) -> ErringRows:
+        source, pairs = self.source, GenuinePairs.of(self.source)
+        none = np.empty(0, dtype=np.int64)
+        parts = [(none, none, np.empty(0))]
+        for start in range(0, len(pairs), AT_ONCE):
+            first, second = pairs.rows(np.arange(start, min(start + AT_ONCE, len(pairs))))
+            score = source.score_pairs(first, second)
+            wrong = score > threshold if source.distance else score < threshold
+            parts.append((first[wrong], second[wrong], score[wrong]))
+        first, second, score = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        return worst(first, second, score, "frr", source.distance, most)
 
     @property
     def instance_counts(self) -> IntArray:
@@ -215,82 +304,83 @@ class OfEmbeddings(Recount):
         ranked = source.codes[order]
         place = np.arange(order.size) - np.searchsorted(ranked, ranked)
         kept = np.sort(order[place < max(rows // max(chosen.size, 1), 3)])
-        return OfEmbeddings(source.take(kept), self.workers, self.executor)
+        return of_embeddings(source.take(kept), self.options)
 
     def among(self, identities: IntArray) -> Recount:
         """The comparisons among some identities, given by their positions, sorted."""
-        return recount_of(self.source.among(identities), self.workers, self.executor)
+        return of_embeddings(self.source.among(identities), self.options)
 
 
-class OfTable(Recount):
-    """A table that stays on disk."""
-
-    source: ScoreFile
+class OfScoredEmbeddings(OfEmbeddings):
+    """All pairs of embeddings that are scored one by one, when they are first counted, and kept."""
 
     @cached_property
-    def table(self) -> TableOnDisk:
-        """The table as it is counted."""
-        return TableOnDisk(self.source, How(self.workers, self.executor))
+    def _scored(self) -> OfComparisons:
+        scored = OfComparisons(self.source.comparisons())
+        self.source.check_unchanged()
+        return scored
 
-    def tally(self, thresholds: FloatArray, *, pairs: bool = False) -> Tally:
-        """The same comparisons at other thresholds."""
-        return self.table.tally(thresholds, pairs=pairs)
+    def tally(self, thresholds: FloatArray, *, pairs: bool | None = False, options: RunOptions | None = None) -> Tally:
+        """All pairs at any thresholds; a run on a cluster or with a checkpoint takes the road of large sets."""
+        options = options or self.options
+        options.check()
+        if options.executor is not None or options.checkpoint is not None:
+            return super().tally(thresholds, pairs=pairs, options=options)
+        given = sorted_thresholds(thresholds, self.source.distance)[0]
+        tally = self._scored.tally(given, pairs=bool(pairs))
+        if options.progress is not None:
+            options.progress(1, 1)
+        return replace(tally, impostor=replace(tally.impostor, compared=AllPairs(self.source.instance_counts)))
 
     def genuine(self, thresholds: FloatArray) -> Tally:
         """Genuine comparisons at other thresholds; what the tally says of impostor ones means nothing."""
-        return self.table.tally(thresholds, genuine=True)
+        return self._scored.genuine(thresholds)
 
     def thresholds_at(self, errors: IntArray, kind: Kind) -> FloatArray:
-        """Thresholds at which about so many comparisons err, shape of `errors`."""
-        return rank_scores(self.table, errors, kind)
+        """Thresholds at which so many comparisons err, ties apart, shape of `errors`."""
+        return self._scored.thresholds_at(errors, kind)
+
+    def settled(self, thresholds: FloatArray, errors: IntArray, counted: IntArray) -> FloatArray:
+        """The same: they are exact."""
+        return thresholds
+
+    def curve(self, options: RunOptions | None = None) -> SortedCurve:
+        """The curve with every step."""
+        return self._scored.curve()
+
+    def comparisons(self) -> Comparisons:
+        """The comparisons one by one."""
+        return self._scored.source
 
 
-@dataclass(frozen=True, eq=False)
-class RecountOfPart(OfTable):
-    """The comparisons among some identities of a table on disk; they are read into memory when first asked for.
+def of_embeddings(source: Embeddings, options: RunOptions) -> OfEmbeddings:
+    """All pairs of embeddings, few or many."""
+    kind = OfScoredEmbeddings if _n_pairs(source) <= SMALL_COMPARISONS else OfEmbeddings
+    return kind(source, options)
 
-    identities
-        Their labels.
+
+def tally_comparisons(source: Comparisons, thresholds: FloatArray, *, pairs: bool = True) -> Tally:
+    """Count errors by identity and by identity pair at each threshold.
+
+    Parameters
+    ----------
+    thresholds : float64 array, shape (K,)
+        In any order, in the units of the scores.
+    pairs
+        Keep n_ij at each threshold, as bootstraps that draw identities need; m_ij is kept in any case.
     """
-
-    identities: LabelArray = field(default_factory=lambda: np.empty(0, dtype=np.str_), repr=False)
-
-    @cached_property
-    def _in_memory(self) -> Recount:
-        return OfComparisons(self.table.among(self.identities), self.workers, self.executor)
-
-    def tally(self, thresholds: FloatArray, *, pairs: bool = False) -> Tally:
-        """The same comparisons at other thresholds."""
-        return self._in_memory.tally(thresholds, pairs=pairs)
-
-    def genuine(self, thresholds: FloatArray) -> Tally:
-        """Genuine comparisons at other thresholds."""
-        return self._in_memory.genuine(thresholds)
-
-    def thresholds_at(self, errors: IntArray, kind: Kind) -> FloatArray:
-        """Thresholds at which so many comparisons err, shape of `errors`."""
-        return self._in_memory.thresholds_at(errors, kind)
-
-
-def recount_of(source: AnySource, workers: int | None = None, executor: Executor | None = None) -> Recount:
-    """Data as they can be counted again: the only place that asks of which kind they are."""
-    if isinstance(source, ScoreFile):
-        return OfTable(source, workers, executor)
-    kind = OfComparisons if isinstance(source, Comparisons) else OfEmbeddings
-    return kind(source, workers, executor)
+    return tally_of_rows(
+        source.a, source.b, source.similarity, thresholds, source.identities, source.distance,
+        instances=source.instance_counts, pairs=pairs, compared=True,
+    )  # fmt: skip
 
 
 def rank_scores(
-    source: AnySource | TableOnDisk,
-    errors: ArrayLike,
-    kind: Kind = "impostor",
-    *,
-    rng: int | np.random.Generator | None = 0,
+    source: Source, errors: ArrayLike, kind: Kind = "impostor", *, rng: int | np.random.Generator | None = 0
 ) -> FloatArray:
     """Thresholds at which about `errors` comparisons err, in the units of the scores, shape of `errors`.
 
-    Exact, ties apart, for `Comparisons`, and for tables on disk up to some millions of comparisons; of more, from a
-    seeded random sample. For `Embeddings`, scores of impostor pairs come from a matrix product, and a
+    Exact, ties apart, for `Comparisons`. For `Embeddings`, scores of impostor pairs come from a matrix product, and a
     threshold lies halfway between two of them, so that its number of errors is right unless two scores are all but
     equal; with more than 3,000 rows they are those of a seeded random sample of rows, and numbers of errors too small
     for it get the threshold of its three most similar pairs. What errs at a threshold is for a tally to count.
@@ -299,20 +389,25 @@ def rank_scores(
     ----------
     errors
         Whole numbers: impostor comparisons that match, or genuine ones that do not.
-    kind
-        Which comparisons.
     """
     wanted = np.atleast_1d(np.asarray(errors, dtype=np.int64))
-    between = isinstance(source, Embeddings) and kind == "impostor"
-    scores, total, distance = _sorted_scores(source, kind, rng)
+    if isinstance(source, Comparisons):
+        return OfComparisons(source).thresholds_at(wanted, kind)
+    pairs, generator, n = GenuinePairs.of(source), np.random.default_rng(rng), len(source)
+    if kind == "genuine":
+        exact = source.score_pairs(*pairs.sample(SAMPLE, generator))
+        scores, total = np.sort(-exact if source.distance else exact), len(pairs)
+    else:
+        rows = np.arange(n, dtype=np.int64)
+        if n > EXACT_ROWS:
+            rows = np.sort(generator.choice(rows, EXACT_ROWS, replace=False))
+        scores, total = np.sort(impostor_products(source, rows)), n * (n - 1) // 2 - len(pairs)
     if not scores.size:
         raise DataError(f"there are no {kind} comparisons")
-    if total > scores.size:
-        wanted = np.maximum(np.rint(wanted * (scores.size / total)).astype(np.int64), 3)
-    chosen = similarity_at(scores.__getitem__, scores.size, wanted, kind)
-    if between:
-        chosen = (chosen + similarity_at(scores.__getitem__, scores.size, wanted + 1, kind)) / 2.0
-    return -chosen if distance else chosen
+    chosen = similarity_at(scores, wanted, kind, total)
+    if kind == "impostor":
+        chosen = (chosen + similarity_at(scores, wanted, kind, total, 1)) / 2.0
+    return -chosen if source.distance else chosen
 
 
 def settle_ranks(source: Embeddings, thresholds: FloatArray, errors: IntArray, counted: IntArray) -> FloatArray:
@@ -331,90 +426,12 @@ def settle_ranks(source: Embeddings, thresholds: FloatArray, errors: IntArray, c
     off = np.flatnonzero(errors != counted)
     if not off.size or len(source) > EXACT_ROWS:
         return thresholds
-    exact = source.score_pairs(*_pairs_near(source, thresholds[off]))
+    exact = source.score_pairs(*pairs_near(source, thresholds[off]))
     scores = np.sort(-exact if source.distance else exact)
     settled = thresholds.copy()
     wanted = -thresholds[off] if source.distance else thresholds[off]
     place = np.searchsorted(scores, wanted, side="left") + counted[off] - errors[off]
-    known = (place >= 0) & (place < scores.size)
-    moved = scores[place[known]]
-    settled[off[known]] = -moved if source.distance else moved
+    inside = (place >= 0) & (place < scores.size)
+    moved = scores[place[inside]]
+    settled[off[inside]] = -moved if source.distance else moved
     return settled
-
-
-def _pairs_near(source: Embeddings, thresholds: FloatArray) -> tuple[IntArray, IntArray]:
-    """Impostor pairs whose scores rounding may have moved across a threshold: rows (first, second)."""
-    scores = BlockScores(source.settled, source.similarity, np.float32)
-    bands = np.array(sorted(scores.band(float(t)) for t in thresholds))
-    apart = bands[1:, 0] > np.maximum.accumulate(bands[:, 1])[:-1]
-    starts = np.concatenate([[0], np.flatnonzero(apart) + 1])
-    stops = np.maximum.reduceat(bands[:, 1], starts)
-    edges = np.stack([bands[starts, 0], stops], axis=1).reshape(-1).astype(np.float32)
-    firsts, seconds = [], []
-    for start in range(0, len(source), BLOCK):
-        with one_blas_thread():
-            block = scores.block(slice(start, start + BLOCK))
-        later = np.arange(block.shape[0])[:, None] < np.arange(block.shape[1])
-        first, second = np.nonzero(later & (source.codes[start : start + BLOCK, None] != source.codes[start:]))
-        inside = np.flatnonzero(np.searchsorted(edges, block[first, second]) % 2 == 1)
-        firsts.append(first[inside] + start)
-        seconds.append(second[inside] + start)
-    return np.concatenate(firsts), np.concatenate(seconds)
-
-
-def similarity_at(pick: Callable[[IntArray], NDArray[Any]], size: int, errors: IntArray, kind: Kind) -> FloatArray:
-    """The similarity at which so many comparisons of a kind err, shape of `errors`.
-
-    Parameters
-    ----------
-    pick
-        Gives the similarities at places in increasing order.
-    size
-        How many there are. Where all genuine comparisons are to err, the answer lies above them all.
-    """
-    last = size - 1
-    chosen = np.asarray(pick(np.clip(size - errors if kind == "impostor" else errors, 0, last)), dtype=np.float64)
-    if kind == "impostor":
-        return chosen
-    with np.errstate(over="ignore"):  # above the largest float there is infinity
-        return np.where(errors > last, np.nextafter(chosen, np.inf), chosen)
-
-
-def _sorted_scores(
-    source: AnySource | TableOnDisk, kind: Kind, rng: int | np.random.Generator | None
-) -> tuple[NDArray[Any], int, bool]:
-    """Scores with large meaning "same", sorted; of how many; and whether small ones meant "same"."""
-    if isinstance(source, ScoreFile | TableOnDisk):
-        table = TableOnDisk(source) if isinstance(source, ScoreFile) else source
-        kept, totals = table.sample, table.sample.totals
-        return (
-            (kept.genuine, totals[0], table.distance)
-            if kind == "genuine"
-            else (kept.impostor, totals[1], table.distance)
-        )
-    if isinstance(source, Comparisons):
-        chosen = source.similarity[source.genuine if kind == "genuine" else ~source.genuine]
-        return np.sort(chosen), int(chosen.size), source.distance
-    pairs = GenuinePairs.of(source)
-    generator = np.random.default_rng(rng)
-    if kind == "genuine":
-        scores = source.score_pairs(*pairs.sample(SAMPLE, generator))
-        return np.sort(-scores if source.distance else scores), len(pairs), source.distance
-    n = len(source)
-    rows = np.arange(n, dtype=np.int64)
-    if n > EXACT_ROWS:
-        rows = np.sort(generator.choice(rows, EXACT_ROWS, replace=False))
-    return np.sort(_impostor_products(source, rows)), n * (n - 1) // 2 - len(pairs), source.distance
-
-
-def _impostor_products(source: Embeddings, rows: IntArray) -> NDArray[np.float32]:
-    """Similarities of all impostor pairs among some rows, in single precision."""
-    scores, codes = BlockScores(source.settled[rows], source.similarity, np.float32), source.codes[rows]
-    parts = [np.empty(0, dtype=np.float32)]
-    for start in range(0, rows.size, BLOCK):
-        with one_blas_thread():  # a block is so small that a second thread only gets in the way
-            block = scores.block(slice(start, start + BLOCK))
-        later = np.arange(block.shape[0])[:, None] < np.arange(block.shape[1])
-        chosen = block[later & (codes[start : start + BLOCK, None] != codes[start:])]
-        parts.append(-chosen if source.distance else chosen)
-    return np.concatenate(parts)

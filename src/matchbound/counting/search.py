@@ -16,7 +16,6 @@ float32.
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,9 +26,9 @@ from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.checkpoint import fingerprint
+from matchbound.counting.executors import Resume, RunOptions, run_all
 from matchbound.counting.factors import rounding_band
-from matchbound.counting.held import Held
-from matchbound.counting.running import SNAPSHOT_SECONDS, How, Kind, run_all
+from matchbound.counting.run import Partial
 from matchbound.counting.screen import best_kind, best_step
 from matchbound.counting.threads import available_cores, in_slices, one_blas_thread
 from matchbound.data.candidates import MOST_HITS, Reached
@@ -38,7 +37,6 @@ from matchbound.errors import DataError
 from matchbound.scratch import room_for
 
 if TYPE_CHECKING:
-    from matchbound.counting.executors import Executor, Progress
     from matchbound.kernels.screen import Screen
     from matchbound.kernels.search import Enrolled, Searched
 
@@ -378,7 +376,7 @@ class SearchJob:
 
 
 @dataclass(eq=False)
-class Found(Held):
+class Found(Partial):
     """The lists of some blocks of probes.
 
     parts : dict from block to (mate, holder, score)
@@ -516,33 +514,17 @@ def _scorable(vectors: NDArray[Any]) -> NDArray[Any]:
     return wide
 
 
-def search_all(
-    job: SearchJob,
-    *,
-    workers: int | None = None,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_every: float = SNAPSHOT_SECONDS,
-) -> tuple[FloatArray, IntArray, FloatArray]:
+def search_all(job: SearchJob, options: RunOptions) -> tuple[FloatArray, IntArray, FloatArray]:
     """(mate, holder, score) of all probes, shapes (n,), (n, k) and (n, k); see `matchbound.data.candidates`."""
-    kind = Kind(
-        lambda: fingerprint(
-            "search",
-            job.gallery,
-            job.probes,
-            job.owner,
-            job.own,
-            job.size,
-            job.similarity,
-            job.fuse,
-            job.depth,
-            job.rows,
-        ),
-        lambda state, blocks: Found.restore(state, blocks, job),
-        8 * job.probes.shape[0] * (2 * job.depth + 1),
-    )
-    found = run_all(job, Found, kind, How(workers, executor, progress, checkpoint, checkpoint_every))
+
+    def mark() -> str:
+        return fingerprint(
+            "search", job.gallery, job.probes, job.owner, job.own,
+            job.size, job.similarity, job.fuse, job.depth, job.rows,
+        )  # fmt: skip
+
+    size = 8 * job.probes.shape[0] * (2 * job.depth + 1)
+    found = run_all(job, Found, options, Resume(mark, lambda state, blocks: Found.restore(state, blocks, job), size))
     parts = [found.parts[block] for block in range(job.n_blocks)]
     none = (np.empty(0), np.empty((0, job.depth), dtype=np.int64), np.empty((0, job.depth)))
     mate, holder, score = (np.concatenate([none[k], *(part[k] for part in parts)]) for k in range(3))

@@ -20,6 +20,9 @@ from matchbound.errors import UsageError
 
 WORK_CELLS = 1 << 20
 """How many cells are looked at together: what is made of them on the way takes some hundred bytes each."""
+DENSE, MOST_DENSE = 4, 1 << 26
+"""Words are counted in a table of all cells where there are at most so many cells for a comparison, and so many in all;
+elsewhere they are sorted. Of 20 million comparisons and 41 million cells, that takes 0.25 s instead of 1.8 s."""
 FEW_LEVELS = 4
 """Up to so many thresholds, comparing scores with each of them is four times as fast as a search among them."""
 
@@ -63,6 +66,39 @@ def reached(grid: FloatArray, similarity: FloatArray) -> IntArray:
     return found
 
 
+def words_of(pair: IntArray, similarity: FloatArray, grid: FloatArray) -> IntArray:
+    """The words of comparisons of pairs i·G + j, i ≤ j, at increasing thresholds; `pair` is overwritten."""
+    pair *= grid.size + 1
+    pair += grid.size - reached(grid, similarity)
+    return pair
+
+
+def is_dense(size: int, levels: int, total: int) -> bool:
+    """Whether so many comparisons are counted in a table of all cells, instead of sorted."""
+    return size * size * (levels + 1) <= min(MOST_DENSE, DENSE * total)
+
+
+def cells_of_chunks(chunks: Iterable[IntArray], size: int, levels: int, total: int) -> Iterator[Cells]:
+    """The cells of `total` words in any order, which come some at a time."""
+    width = check_words(size, levels)
+    if is_dense(size, levels, total):
+        table = np.zeros(size * size * width, dtype=np.int64)
+        for words in chunks:
+            table += np.bincount(words, minlength=table.size)
+        for start in range(0, table.size, WORK_CELLS):
+            part = table[start : start + WORK_CELLS]
+            filled = np.flatnonzero(part)
+            yield cells_of_words(filled + start, width, part[filled])
+        return
+    words, stop = np.empty(total, dtype=np.int64), 0
+    for chunk in chunks:
+        words[stop : stop + chunk.size] = chunk
+        stop += chunk.size
+    words[:stop].sort()
+    for start in range(0, stop, WORK_CELLS):
+        yield cells_of_words(words[start : min(start + WORK_CELLS, stop)], width)
+
+
 def cells_of_rows(a: IntArray, b: IntArray, similarity: FloatArray, grid: FloatArray, size: int) -> Iterator[Cells]:
     """Comparisons as cells, in order, some at a time.
 
@@ -77,16 +113,37 @@ def cells_of_rows(a: IntArray, b: IntArray, similarity: FloatArray, grid: FloatA
     size
         G.
     """
-    width = check_words(size, grid.size)
-    words = np.empty(a.size, dtype=np.int64)
-    for start in range(0, a.size, WORK_CELLS):
-        rows = slice(start, start + WORK_CELLS)
-        words[rows] = np.minimum(a[rows], b[rows]) * np.int64(size) + np.maximum(a[rows], b[rows])
-        words[rows] *= width
-        words[rows] += grid.size - reached(grid, similarity[rows])
-    words.sort()
-    for start in range(0, words.size, WORK_CELLS):
-        yield cells_of_words(words[start : start + WORK_CELLS], width)
+    check_words(size, grid.size)
+    at_once = MOST_DENSE // 4 if is_dense(size, grid.size, a.size) else WORK_CELLS
+
+    def chunks() -> Iterator[IntArray]:
+        for start in range(0, a.size, at_once):
+            rows = slice(start, start + at_once)
+            pair = np.minimum(a[rows], b[rows]) * np.int64(size) + np.maximum(a[rows], b[rows])
+            yield words_of(pair, similarity[rows], grid)
+
+    return cells_of_chunks(chunks(), size, grid.size, int(a.size))
+
+
+def tally_of_rows(
+    a: IntArray,
+    b: IntArray,
+    similarity: FloatArray,
+    thresholds: FloatArray,
+    identities: LabelArray,
+    distance: bool,
+    *,
+    instances: IntArray | None = None,
+    pairs: bool = False,
+    compared: bool = False,
+) -> Tally:
+    """The tally of comparisons in memory; arguments as of `cells_of_rows` and `tally_of_cells`."""
+    given = np.asarray(thresholds, dtype=np.float64)
+    grid, place = np.unique(-given if distance else given, return_inverse=True)
+    cells = cells_of_rows(a, b, similarity, grid, int(identities.size))
+    return tally_of_cells(
+        cells, identities, given, place.reshape(-1), distance, instances=instances, pairs=pairs, compared=compared
+    )
 
 
 def tally_of_cells(

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
-from matchbound.counts.cells import cells_of_rows, tally_of_cells
+from matchbound.counts.cells import tally_of_rows
 from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, PairTable, Tally
 from matchbound.errors import DataError
 
@@ -359,14 +359,12 @@ class SortedCurve(CurveTally):
         """The tally at some of the thresholds, by their numbers in increasing order."""
         return self.recounted(self.thresholds[points])
 
-    def recounted(self, thresholds: FloatArray, *, pairs: bool = False, genuine: bool = False) -> Tally:
+    def recounted(self, thresholds: FloatArray, *, genuine: bool = False) -> Tally:
         """The tally at any thresholds; with `genuine`, what it says of impostor comparisons means nothing."""
-        grid, place = np.unique(-thresholds if self.distance else thresholds, return_inverse=True)
         rows = np.flatnonzero(self.a == self.b) if genuine else slice(None)
-        cells = cells_of_rows(self.a[rows], self.b[rows], self.row_similarity[rows], grid, self.n_identities)
-        return tally_of_cells(
-            cells, self.identities, thresholds, place.reshape(-1), self.distance,
-            instances=self.instances, pairs=pairs, compared=not genuine and self.a.size <= MANY_ROWS,
+        return tally_of_rows(
+            self.a[rows], self.b[rows], self.row_similarity[rows], thresholds, self.identities, self.distance,
+            instances=self.instances, compared=not genuine and self.a.size <= MANY_ROWS,
         )  # fmt: skip
 
     def errors_at(self, points: IntArray) -> PointErrors:

@@ -39,7 +39,7 @@ from matchbound.show.terms import Terms
 from matchbound.stats.variance import contributions
 
 if TYPE_CHECKING:
-    from matchbound.counting.executors import Executor, Progress
+    from matchbound.counting.run import Executor, Progress
     from matchbound.report.systems import Against
 
 DEFAULT_FAR = (1e-1, 1e-2, 1e-3)

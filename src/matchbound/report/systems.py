@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from matchbound.calls.comparison import Where, compare_points
 from matchbound.calls.roc import roc
-from matchbound.counting.executors import Executor
-from matchbound.counting.recount import AnySource, Source
+from matchbound.counting.recount import Source
+from matchbound.counting.run import Executor
+from matchbound.counting.sources import AnySource
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import MatchboundWarning, UsageError

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
-from matchbound.counting.erring import ErringRows
+from matchbound.counting.pairs import ErringRows
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.show.shown import Shown

@@ -309,14 +309,13 @@ class Rate(Number):
         >>> len(worst), worst.errors
         (3, 189)
         """
-        from matchbound.counting.erring import erring_rows
         from matchbound.results.erring import erring_of
 
         check_whole(most, "most")
         if self.recount is None:
             raise DataError("the comparisons themselves are not available, only their counts")
-        found = erring_rows(self.recount, self.threshold, self.metric, self.errors, int(most))
-        return erring_of(self.recount.source, self.metric, self.threshold, self.errors, found)  # type: ignore[arg-type]
+        found = self.recount.erring(self.threshold, self.metric, self.errors, int(most))
+        return erring_of(self.recount.source, self.metric, self.threshold, self.errors, found)
 
     def latent_model(self, settings: LatentSettings | None = None) -> LatentModel:
         """The latent model fitted to these comparisons, for its correlations and further limits.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from matchbound.counting.executors import Progress
+from matchbound.counting.run import Progress
 from matchbound.errors import MatchboundError, UsageError, without_secrets
 from matchbound.files.names import own_name
 from matchbound.show.numbers import typed_number
