@@ -94,11 +94,11 @@ def test_of_results() -> None:
 def test_what_a_result_knows_nothing_of() -> None:
     data = golden_table("balanced")
     with pytest.raises(mb.UsageError, match="claims about a curve take"):
-        mb.roc(data).claim("far < 1")
+        mb.roc(data).claim("far < 0.5")
     with pytest.raises(mb.UsageError, match="claims about"):
-        mb.evaluate(data, 0.5).claim("eer < 1")
+        mb.evaluate(data, 0.5).claim("eer < 0.5")
     with pytest.raises(mb.UsageError, match="no setting"):
-        mb.roc(data).claim("eer@rank=1 < 1")
+        mb.roc(data).claim("eer@rank=1 < 0.5")
     with pytest.raises(mb.UsageError, match="one target"):
         mb.evaluate(data, 0.5).far.claim()
 

@@ -25,7 +25,7 @@ from matchbound.files.origin import Origin
 from matchbound.files.writing import write_atomically
 from matchbound.metrics import METRICS, Home
 from matchbound.notes import heard
-from matchbound.results.claims import Claim, Statement, check_statement, parse_claim
+from matchbound.results.claims import Claim, Statement, parse_claim
 from matchbound.show.records import Record, to_csv, to_json
 from matchbound.show.section import claim_lines, claim_record
 from matchbound.show.terms import Terms, speaking
@@ -355,7 +355,6 @@ def read_claims(texts: Sequence[str] | None, *homes: Home, failures: object = No
     """Claims in words and in parts; what cannot be read, or not here, stops the run before it starts."""
     claims = [(text, parse_claim(text)) for text in texts or ()]
     for text, statement in claims:
-        check_statement(statement, text)
         readable: tuple[Home, ...] = tuple(METRICS[statement.metric].read) or ("searches",)
         if not set(homes) & set(readable):
             verbs = " or ".join(f"matchbound {WHERE[home]}" for home in readable)

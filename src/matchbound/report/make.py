@@ -24,7 +24,7 @@ from matchbound.notes import heard
 from matchbound.readers.loading import in_memory
 from matchbound.report.page import Contributor, Drivers, Point, Report, Stated
 from matchbound.report.slider import counted_curve, make_slider, reading_of, reading_of_number
-from matchbound.results.claims import check_statement, judge_all, parse_claim
+from matchbound.results.claims import judge_all, parse_claim
 from matchbound.results.description import describe
 from matchbound.results.error_rates import ErrorRates, error_rates
 from matchbound.results.interval import named, tail_of
@@ -223,8 +223,6 @@ def make_report(
     statements = [(text, parse_claim(text)) for text in claims]
     if any("rates" in METRICS[statement.metric].read for _, statement in statements) and not asked:
         raise UsageError("a claim about a rate at a threshold needs a threshold")
-    for text, statement in statements:
-        check_statement(statement, text)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         systems = None if against is None else _named_systems(data, name, against)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
@@ -244,10 +244,6 @@ class ThresholdChoice(Shown):
     far_upper: float
     frr: float
     method: str = "wilson"
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """One record of all fields."""
-        return [asdict(self)]
 
 
 @dataclass(frozen=True, eq=False)

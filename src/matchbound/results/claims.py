@@ -6,12 +6,11 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from matchbound.errors import UsageError, argument
 from matchbound.metrics import HOMES, METRICS, NAMES, Home, read_from, unit_of
 from matchbound.notes import Note
-from matchbound.results.interval import Interval
 from matchbound.show.numbers import level_text, percent, typed_number
 from matchbound.show.section import claim_record
 from matchbound.show.shown import Shown
@@ -26,21 +25,6 @@ Verdict = Literal["shown", "not shown", "refuted"]
 Relation = Literal["<", ">"]
 
 _RELATION = re.compile(r"<=|>=|<|>|≤|≥")
-
-
-class Bounded(Protocol):
-    """A number with intervals, such as a rate at a threshold or a point of a curve."""
-
-    @property
-    def metric(self) -> str:
-        """What it is, such as ``"far"``."""
-
-    @property
-    def estimate(self) -> float:
-        """Its value."""
-
-    def interval(self, method: str = ..., level: float = ..., *, side: Any = ...) -> Interval:
-        """An interval, or a one-sided bound."""
 
 
 @dataclass(frozen=True)
@@ -65,10 +49,10 @@ class Statement:
     given: float | None = None
     options: Mapping[str, float] = field(default_factory=dict)
 
-    def judge(self, number: Bounded, *, level: float = 0.95, method: str | None = None, **options: Any) -> Claim:
-        """The verdict on the number that it is about."""
+    def judge(self, number: Number, **options: Any) -> Claim:
+        """The verdict on the number that it is about; options as for `Number.claim`."""
         below, above = (self.target, None) if self.relation == "<" else (None, self.target)
-        return claim_of(number, below=below, above=above, level=level, method=method, **options)
+        return number.claim(below, above, **options)
 
     def __str__(self) -> str:
         name = self.metric if self.given is None else f"{self.metric}={self.given:g}"
@@ -99,15 +83,11 @@ def parse_claim(text: str) -> Statement:
     if name not in NAMES:
         known = ", ".join(METRICS)
         raise UsageError(f"claim {text!r}: there is no metric {name!r}; a claim is about one of {known}")
-    below = _RELATION.findall(text)[0] in ("<", "<=", "≤")
-    return Statement(NAMES[name], "<" if below else ">", _number(sides[1], text), given, options)
-
-
-def check_statement(said: Statement, text: str) -> None:
-    """Raise where a rate is not one, such as the target of "far<1", which holds of every system."""
-    if said.given is not None and not said.metric.endswith("@size"):
-        _check_rate(said.given, f"claim {text!r}")
-    _check_target(said.metric, said.target, f"claim {text!r}")
+    metric, target = NAMES[name], _number(sides[1], text)
+    if given is not None and not metric.endswith("@size"):
+        _check_rate(given, f"claim {text!r}")
+    check_target(metric, target, f"claim {text!r}")
+    return Statement(metric, "<" if "<" in text or "≤" in text else ">", target, given, options)
 
 
 class Judged:
@@ -135,41 +115,38 @@ class Judged:
         >>> mb.evaluate(mb.demo_data(), threshold=0.6).claim("far < 50%").verdict
         'shown'
         """
-        said = parse_claim(text)
-        return said.judge(self.claimed(said, **context), level=level, method=method)
+        statement = parse_claim(text)
+        return statement.judge(self.claimed(statement, **context), level=level, method=method)
 
-    def claimed(self, said: Statement, **context: Any) -> Number:
+    def claimed(self, statement: Statement, **context: Any) -> Number:
         """The number that a claim is about.
 
         Parameters
         ----------
-        said
+        statement
             The requirement in parts.
         context
             As for `claim`.
         """
-        metric = METRICS[said.metric]
+        name, claim = statement.metric, f"claim {str(statement)!r}"
+        metric = METRICS[name]
         if self.home not in metric.read:
-            where = ", ".join(HOMES[home] for home in metric.read) or "searches"
-            raise UsageError(
-                f"claims about {HOMES[self.home]} take {', '.join(read_from(self.home))}; {said.metric} is read from "
-                f"{where}"
-            )
-        foreign = sorted(set(said.options) - set(metric.settings))
+            known, where = ", ".join(read_from(self.home)), ", ".join(HOMES[home] for home in metric.read) or "searches"
+            raise UsageError(f"claims about {HOMES[self.home]} take {known}; {name} is read from {where}")
+        foreign = sorted(set(statement.options) - set(metric.settings))
         if foreign:
-            raise UsageError(f"claim {str(said)!r}: {said.metric} has no setting {foreign[0]!r}")
-        if "@" in said.metric and said.given is None:
-            raise UsageError(f"claim {str(said)!r} needs the rate at which it is read: {said.metric}=1e-3")
-        if said.metric in ("gfar", "gfrr") and context.get("failures") is None:
-            raise UsageError(
-                f"a claim about {said.metric} counts failures to enrol and to acquire; give {argument('failures')}"
-            )
-        asked = {**said.options, **context, **({} if said.given is None else {"given": said.given})}
+            raise UsageError(f"{claim}: {name} has no setting {foreign[0]!r}")
+        if "@" in name and statement.given is None:
+            raise UsageError(f"{claim} needs the rate at which it is read: {name}=1e-3")
+        if name in ("gfar", "gfrr") and context.get("failures") is None:
+            failures = argument("failures")
+            raise UsageError(f"a claim about {name} counts failures to enrol and to acquire; give {failures}")
+        asked = {**statement.options, **context, **({} if statement.given is None else {"given": statement.given})}
         try:
             number: Number = metric.read[self.home](self, asked)
         except KeyError as missing:
             (what,) = missing.args
-            raise UsageError(f"the claim {said} is about one {what}; give {argument(str(what))}") from None
+            raise UsageError(f"the claim {statement} is about one {what}; give {argument(str(what))}") from None
         return number
 
 
@@ -190,20 +167,20 @@ def judge_all(
         For claims about GFAR and GFRR.
     """
     verdicts: list[tuple[Claim, float | None]] = []
-    for text, statement in claims:
+    for _, statement in claims:
         if "rates" in METRICS[statement.metric].read:
             own = method if statement.metric in ("far", "frr", "recall") else None
-            verdicts += [
-                (rates.claim(text, level=level, method=own, failures=failures), rates.threshold) for rates in series
-            ]
+            for rates in series:
+                number = rates.claimed(statement, failures=failures)
+                verdicts.append((statement.judge(number, level=level, method=own), rates.threshold))
         else:
             assert curve is not None
-            verdicts.append((curve.claim(text, level=level), None))
+            verdicts.append((statement.judge(curve.claimed(statement), level=level), None))
     return verdicts
 
 
-def _check_target(metric: str, value: float, where: str) -> None:
-    """Raise where a target is not a value that the metric can have."""
+def check_target(metric: str, value: float, where: str) -> None:
+    """Raise where a target is not a value that the metric can have, such as that of "far<1", which always holds."""
     unit = unit_of(metric)
     if unit in ("rate", "area"):
         _check_rate(value, where)
@@ -212,7 +189,6 @@ def _check_target(metric: str, value: float, where: str) -> None:
 
 
 def _check_rate(value: float, where: str) -> None:
-    """Raise for a target that every rate meets, or none: most often a percentage without its sign."""
     if not 0.0 <= value < 1.0:
         raise UsageError(f"{where}: {value:g} is not a rate below 1{percent_meant(value)}")
 
@@ -323,68 +299,6 @@ class Claim(Shown):
         return text + f" About {self.more_identities:.2g} times as many identities would be expected to settle it."
 
 
-def claim_of(
-    statistic: Bounded,
-    *,
-    below: float | None = None,
-    above: float | None = None,
-    level: float = 0.95,
-    method: str | None = None,
-    name: str | None = None,
-    **options: Any,
-) -> Claim:
-    """Whether a number is shown to lie below (above) a target, with confidence `level`.
-
-    Parameters
-    ----------
-    statistic
-        Anything with `metric`, `estimate` and `interval(method, level, side=…)`.
-    below, above
-        The target; one of the two.
-    level
-        The confidence of the one-sided bounds.
-    method
-        Of the bounds; by default the statistic's own default.
-    name
-        What to call the number; by default its `label`, or its `metric`.
-    options
-        Handed to `interval`.
-    """
-    if (below is None) == (above is None):
-        raise UsageError("claim takes one target: below=… or above=…")
-    target = float(below if below is not None else above)  # type: ignore[arg-type]
-    if not math.isfinite(target):
-        raise UsageError(f"a claim needs a finite target; got {target!r}")
-    _check_target(_entry(statistic), target, "claim")
-    options = _with_method(method, options)
-    high = statistic.interval(level=level, side="upper", **options)
-    low = statistic.interval(level=level, side="lower", **options)
-    title = name or str(getattr(statistic, "label", statistic.metric))
-    made = decide(
-        title,
-        statistic.estimate,
-        (low.low, high.high),
-        target=target,
-        relation="<" if below is not None else ">",
-        level=level,
-        method=high.method if below is not None else low.method,
-        metric=_entry(statistic),
-        rules=rules_of_thumb(statistic, target) if below is not None else (),
-        notes=tuple(dict.fromkeys((*high.notes, *low.notes))),
-    )
-    return made
-
-
-def _entry(number: Bounded) -> str:
-    """The name in the table of metrics; a difference of FAR has another than FAR itself."""
-    return str(getattr(number, "entry", number.metric))
-
-
-def _with_method(method: str | None, options: dict[str, Any]) -> dict[str, Any]:
-    """The options of an interval, with the method where one is named."""
-    return options if method is None else {**options, "method": method}
-
-
 def decide(
     name: str,
     estimate: float,
@@ -399,29 +313,16 @@ def decide(
     notes: tuple[Note, ...] = (),
 ) -> Claim:
     """The verdict from the two one-sided bounds (lower, upper), each with confidence `level`."""
-    low, high = bounds
     below = relation == "<"
-    deciding, opposite = (high, low) if below else (low, high)
+    opposite, deciding = bounds if below else bounds[::-1]
     met = deciding <= target if below else deciding >= target
     failed = opposite > target if below else opposite < target
     verdict: Verdict = "shown" if met else "refuted" if failed else "not shown"
+    more = _times_more(estimate, deciding, target) if verdict == "not shown" else None
     if verdict == "refuted":
         deciding, opposite = opposite, deciding
-    return Claim(
-        statement=f"{name} {relation} {target:g}",
-        metric=metric or name,
-        relation=relation,
-        target=target,
-        level=level,
-        verdict=verdict,
-        estimate=float(estimate),
-        bound=float(deciding),
-        opposite=float(opposite),
-        method=method,
-        more_identities=None if verdict != "not shown" else _times_more(estimate, deciding, target),
-        rules=rules,
-        notes=notes,
-    )
+    found = (float(estimate), float(deciding), float(opposite), method, more, rules, notes)
+    return Claim(f"{name} {relation} {target:g}", metric or name, relation, target, level, verdict, *found)
 
 
 def _times_more(estimate: float, bound: float, target: float) -> float:
@@ -446,14 +347,10 @@ def rules_of_thumb(statistic: Any, target: float) -> tuple[str, ...]:
     if errors is None or not comparisons:
         return ()
     assumes = "(the rule assumes independent comparisons)"
-    rules = []
-    if errors == 0:
-        bound = 3.0 / comparisons
-        verdict = "meets" if bound <= target else "misses"
-        rules.append(
-            f"Rule of 3: no error in {comparisons:,} comparisons bounds the rate by {percent(bound)} at 95%, which "
-            f"{verdict} the target {assumes}"
-        )
-    only = "only " if errors < 30 else ""
-    rules.append(f"Rule of 30: {only}{errors:,} errors; 30 are needed to know a rate to ±30% at 90% {assumes}")
-    return tuple(rules)
+    bound, only = 3.0 / comparisons, "only " if errors < 30 else ""
+    three = (
+        f"Rule of 3: no error in {comparisons:,} comparisons bounds the rate by {percent(bound)} at 95%, which "
+        f"{'meets' if bound <= target else 'misses'} the target {assumes}"
+    )
+    thirty = f"Rule of 30: {only}{errors:,} errors; 30 are needed to know a rate to ±30% at 90% {assumes}"
+    return (thirty,) if errors else (three, thirty)

@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-"""Of at least so many identities, one that takes part in more than this share of the comparisons is named."""
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class ErrorRates(Judged, Shown):
     """FAR and FRR at one threshold.
@@ -120,11 +117,6 @@ class ErrorRates(Judged, Shown):
         """
         return HalfTotalError(self.far, self.frr)
 
-    def _pooled(self, name: str) -> None:
-        """Refuse numbers that are defined for pooled comparisons only."""
-        if self.far.weighting != "comparisons":
-            raise UsageError(f"{name} is of pooled comparisons; evaluate with {argument('weighting', 'comparisons')}")
-
     def generalised(self, failures: Failures) -> GeneralisedRates:
         """GFAR and GFRR: the rates of these comparisons together with failures to enrol and to acquire.
 
@@ -136,10 +128,11 @@ class ErrorRates(Judged, Shown):
         failures
             Who failed to enrol, and which attempts gave no sample.
         """
-        self._pooled("GFAR and GFRR")
-        return GeneralisedRates(
-            GeneralisedRate("gfar", self.far, failures), GeneralisedRate("gfrr", self.frr, failures)
-        )
+        if self.far.weighting != "comparisons":
+            pooled = argument("weighting", "comparisons")
+            raise UsageError(f"GFAR and GFRR are of pooled comparisons; evaluate with {pooled}")
+        gfar, gfrr = GeneralisedRate("gfar", self.far, failures), GeneralisedRate("gfrr", self.frr, failures)
+        return GeneralisedRates(gfar, gfrr)
 
     def to_records(self) -> list[dict[str, Any]]:
         """FAR and FRR, each with its default interval."""
@@ -173,12 +166,8 @@ class ErrorRatesSeries(Shown, Sequence[ErrorRates]):
         from matchbound.show.figures import rates_figure
         from matchbound.show.mpl import draw
 
-        rows = []
-        for rates in self.rates:
-            for rate in (rates.far, rates.frr):
-                if rate.comparisons:
-                    low, high = rate.interval(level=level)
-                    rows.append((rate.metric, rate.threshold, rate.estimate, low, high))
+        defined = [rate for rates in self.rates for rate in (rates.far, rates.frr) if rate.comparisons]
+        rows = [(rate.metric, rate.threshold, rate.estimate, *rate.interval(level=level)) for rate in defined]
         return draw(rates_figure(rows, level), ax)
 
     @overload
@@ -186,9 +175,7 @@ class ErrorRatesSeries(Shown, Sequence[ErrorRates]):
     @overload
     def __getitem__(self, index: slice) -> ErrorRatesSeries: ...
     def __getitem__(self, index: int | slice) -> ErrorRates | ErrorRatesSeries:
-        if isinstance(index, slice):
-            return ErrorRatesSeries(self.rates[index])
-        return self.rates[index]
+        return ErrorRatesSeries(self.rates[index]) if isinstance(index, slice) else self.rates[index]
 
     def __len__(self) -> int:
         return len(self.rates)
@@ -211,29 +198,22 @@ def error_rates(
     tally: Tally, findings: Sequence[Note] = (), recount: Recount | None = None, weighting: str = "comparisons"
 ) -> tuple[ErrorRates, ...]:
     """Results at each threshold of a tally, with what must be said about them."""
-    made = []
+    results = []
     kind = IdentityRate if named(weighting, WEIGHTINGS, "weighting") == "identities" else Rate
-    for k, threshold in enumerate(tally.thresholds):
-        far = kind("far", float(threshold), tally, k, recount)
-        frr = kind("frr", float(threshold), tally, k, recount)
-        asked = [text for text in _of_both(far, frr, tally.distance) if text not in findings]
-        notes = (*findings, *_of_identities(tally), *asked, *_of_rate(far), *_of_rate(frr))
-        made.append(ErrorRates(float(threshold), far, frr, tally.n_identities, tally.distance, notes))
-    return tuple(made)
+    for k, threshold in enumerate(tally.thresholds.tolist()):
+        far, frr = kind("far", threshold, tally, k, recount), kind("frr", threshold, tally, k, recount)
+        about_both = [note for note in _of_both(far, frr, tally.distance) if note not in findings]
+        notes = (*findings, *_of_identities(tally), *about_both, *_of_rate(far), *_of_rate(frr))
+        results.append(ErrorRates(threshold, far, frr, tally.n_identities, tally.distance, notes))
+    return tuple(results)
 
 
 def _of_identities(tally: Tally) -> list[Note]:
     notes = few_identities(tally.n_identities)
-    if tally.instances is not None:
-        alone = int(np.count_nonzero(tally.instances == 1))
-        if alone:
-            notes.append(
-                Note(
-                    "one-instance",
-                    f"{count_text(alone)} of {count_text(tally.n_identities)} identities have one instance: they count "
-                    "for FAR and not for FRR",
-                )
-            )
+    alone = 0 if tally.instances is None else int(np.count_nonzero(tally.instances == 1))
+    if alone:
+        share = f"{count_text(alone)} of {count_text(tally.n_identities)}"
+        notes.append(Note("one-instance", f"{share} identities have one instance: they count for FAR and not for FRR"))
     return notes
 
 
@@ -241,69 +221,47 @@ def _of_both(far: Rate, frr: Rate, distance: bool) -> list[Note]:
     """Whether the scores point the other way, or the threshold is one for other scores."""
     if not (far.comparisons and frr.comparisons):
         return []
+    at = threshold_text(far.threshold)
     none = far.errors == 0 and frr.errors == frr.comparisons
     if none or (far.errors == far.comparisons and frr.errors == 0):
-        return [
-            Note(
-                "other-scores",
-                f"{'no' if none else 'every'} comparison matches at threshold {threshold_text(far.threshold)}, where a "
-                f"match is a score of {'at most' if distance else 'at least'} the threshold: is the threshold meant "
-                f"for another kind of score? (see {argument('similarity')} and {argument('distance')})",
-            )
-        ]
+        text = (
+            f"{'no' if none else 'every'} comparison matches at threshold {at}, where a match is a score of "
+            f"{'at most' if distance else 'at least'} the threshold: is the threshold meant for another kind of score? "
+            f"(see {argument('similarity')} and {argument('distance')})"
+        )
+        return [Note("other-scores", text)]
     spread = 0.5 * math.sqrt(1.0 / far.comparisons + 1.0 / frr.comparisons)
     if far.estimate - (1.0 - frr.estimate) > SURE * spread:
         return [question(distance)]
     if far.estimate > 0.5 and frr.estimate < 0.5:
-        return [
-            Note(
-                "other-scale",
-                f"{percent(far.estimate)} of the impostor comparisons match at threshold "
-                f"{threshold_text(far.threshold)}: is the threshold meant for scores on another scale?",
-            )
-        ]
+        text = f"{percent(far.estimate)} of the impostor comparisons match at threshold {at}"
+        return [Note("other-scale", f"{text}: is the threshold meant for scores on another scale?")]
     return []
 
 
 def largest_share(rate: Rate) -> float:
     """The share of the comparisons of a rate in which the identity with the most of them takes part."""
-    part = rate.tally.impostor if rate.metric == "far" else rate.tally.genuine
-    return float(part.comparisons.max()) / rate.comparisons if rate.comparisons else 0.0
+    return float(rate.tally.part(rate.metric).comparisons.max()) / rate.comparisons if rate.comparisons else 0.0
 
 
 def _of_rate(rate: Rate) -> list[Note]:
-    name = rate.metric.upper()
+    name, compared = rate.metric.upper(), count_text(rate.comparisons)
     if rate.comparisons == 0:
-        kind = "impostor" if rate.metric == "far" else "genuine"
-        return [Note("no-comparisons", f"no {kind} comparisons: {name} is not defined")]
+        return [Note("no-comparisons", f"no {rate.kind.comparisons} comparisons: {name} is not defined")]
     notes: list[Note] = []
     if rate.weighting == "comparisons":
-        frr = rate.metric == "frr"
-        made = (rate.tally.genuine if frr else rate.tally.impostor).comparisons
-        once = frr_by_identity(rate.tally.genuine, rate.index).estimate if frr else None
-        notes += uneven_identities(rate.metric, made, once)
+        once = frr_by_identity(rate.tally.genuine, rate.index).estimate if rate.metric == "frr" else None
+        notes += uneven_identities(rate.metric, rate.tally.part(rate.metric).comparisons, once)
     if rate.errors == 0:
-        notes.append(
-            Note(
-                "no-errors",
-                f"no {'false accept' if rate.metric == 'far' else 'false reject'} among {count_text(rate.comparisons)} "
-                f"comparisons: {name} is not zero, it is below the upper limit",
-            )
-        )
+        text = f"no {rate.kind.error} among {compared} comparisons: {name} is not zero, it is below the upper limit"
+        notes.append(Note("no-errors", text))
     elif rate.errors == rate.comparisons:
-        notes.append(
-            Note(
-                "all-errors",
-                f"every one of {count_text(rate.comparisons)} comparisons erred: {name} is at least the lower limit; "
-                "nothing more is known",
-            )
-        )
+        text = f"every one of {compared} comparisons erred: {name} is at least the lower limit; nothing more is known"
+        notes.append(Note("all-errors", text))
     elif rate.variance < 0.0:
-        notes.append(
-            Note(
-                "negative-variance",
-                f"the variance estimate of {name} is negative (too few identities share errors): Wilson falls back on "
-                f"{rate.floor} effective comparisons, and a Wald interval has no width",
-            )
+        text = (
+            f"the variance estimate of {name} is negative (too few identities share errors): Wilson falls back on "
+            f"{rate.floor} effective comparisons, and a Wald interval has no width"
         )
+        notes.append(Note("negative-variance", text))
     return notes

@@ -14,18 +14,11 @@ from matchbound.data.labels import as_text
 from matchbound.errors import DataError
 from matchbound.notes import Note
 from matchbound.results.interval import Side
-from matchbound.results.number import Ask, Limits, Number, Rule
+from matchbound.results.number import Ask, Limits, Number, Rule, counted_fields
 from matchbound.results.rates import Rate, through_rate
 from matchbound.show.shown import Shown
-from matchbound.stats.failures import (
-    Attempts,
-    gfar_limits,
-    gfrr_limits,
-    gfrr_mover,
-    gfrr_of,
-    gfrr_variance,
-    square_of_totals,
-)
+from matchbound.stats import failures as stats
+from matchbound.stats.failures import Attempts, gfar_limits, gfrr_limits, gfrr_mover, gfrr_of
 
 FEW_ERRORS = 10
 RARE = 0.01
@@ -53,8 +46,7 @@ def _limits(method: str, number: GeneralisedRate, ask: Ask) -> Limits:
     lower, upper = (rate.interval(method, ask.level, side=side, **ask.options) for side in sides)
     own = (lower.low, upper.high)
     if number.metric == "gfar":
-        kept = (1.0 - number.fte) * (1.0 - number.fta)
-        low, high = gfar_limits(rate.estimate, own, kept, number._square, people, ask.tail)
+        low, high = gfar_limits(rate.estimate, own, number._kept, number._square, people, ask.tail)
     else:
         low, high = gfrr_mover(number.estimate, rate.estimate, own, number._square, people, ask.tail)
     return Limits(low, high, f"{upper.method}, MOVER")
@@ -97,43 +89,41 @@ class GeneralisedRate(Number):
         return self.failures.fta
 
     @property
+    def _kept(self) -> float:
+        return (1.0 - self.fte) * (1.0 - self.fta)
+
+    @property
     def estimate(self) -> float:
         """Its value."""
         if self.metric == "gfrr":
             return gfrr_of(self.fte, self.fta, self.rate.estimate)
-        return (1.0 - self.fte) * (1.0 - self.fta) * self.rate.estimate
+        return self._kept * self.rate.estimate
 
     @cached_property
     def _attempts(self) -> Attempts | None:
         """What each person did; None where only totals are known."""
-        made = self.failures
-        return Attempts(made.enrolled, made.tries, made.acquired) if made.counts is None else None
+        failures = self.failures
+        return Attempts(failures.enrolled, failures.tries, failures.acquired) if failures.by_person else None
 
     @cached_property
     def _compared(self) -> tuple[IntArray, IntArray]:
         """(errors, comparisons) of each person in the table of failures."""
-        people, tally = self.failures.identities, self.rate.tally
-        taking_part = tally.genuine.comparisons > 0
-        labels = tally.identities[taking_part]
-        if (people.dtype.kind in "iu") != (labels.dtype.kind in "iu"):
-            people, labels = as_text(people), as_text(labels)
-        order = np.argsort(people)
-        at = np.minimum(np.searchsorted(people[order], labels), max(people.size - 1, 0))
-        if not people.size or np.any(people[order][at] != labels):
-            missing = labels[0] if not people.size else labels[np.flatnonzero(people[order][at] != labels)[0]]
-            raise DataError(
-                f"identity {missing} was compared and is not among the failures; list everybody who tried to enrol"
-            )
-        errors, compared = np.zeros((2, people.size), dtype=np.int64)
-        errors[order[at]] = tally.genuine.errors[self.rate.index][taking_part]
-        compared[order[at]] = tally.genuine.comparisons[taking_part]
+        genuine, labels = self.rate.tally.genuine, as_text(self.rate.tally.identities).tolist()
+        place = {label: k for k, label in enumerate(as_text(self.failures.identities).tolist())}
+        errors, compared = np.zeros((2, len(place)), dtype=np.int64)
+        for i in np.flatnonzero(genuine.comparisons).tolist():
+            if labels[i] not in place:
+                who = f"identity {labels[i]} was compared and is not among the failures"
+                raise DataError(f"{who}; list everybody who tried to enrol")
+            errors[place[labels[i]]] = genuine.errors[self.rate.index, i]
+            compared[place[labels[i]]] = genuine.comparisons[i]
         return errors, compared
 
     @cached_property
     def _square(self) -> float:
         """The variance of log((1−FTE)(1−FTA))."""
         if self._attempts is None:
-            return square_of_totals(*(self.failures.counts or ()))
+            return stats.square_of_totals(*(self.failures.counts or ()))
         psi, n = self._attempts.influence(), self._attempts.people
         return float(psi @ psi) * n / max(n - 1, 1)
 
@@ -144,11 +134,11 @@ class GeneralisedRate(Number):
     @cached_property
     def variance(self) -> float:
         """Variance of the estimate; what each person adds to the three rates is added up before it is squared."""
-        kept = (1.0 - self.fte) * (1.0 - self.fta)
+        kept = self._kept
         if self.metric == "gfar":
             return kept**2 * (max(self.rate.variance, 0.0) + self.rate.estimate**2 * self._square)
         if self._attempts is not None:
-            return gfrr_variance(self._attempts, *self._compared)
+            return stats.gfrr_variance(self._attempts, *self._compared)
         q = self.rate.estimate
         return (kept * (1.0 - q)) ** 2 * self._square + kept**2 * max(self.rate.variance, 0.0)
 
@@ -158,17 +148,8 @@ class GeneralisedRate(Number):
         return () if self.failures.by_person else (NOT_BY_PERSON,)
 
     def _fields(self) -> dict[str, Any]:
-        return {
-            "threshold": self.threshold,
-            "errors": None,
-            "comparisons": None,
-            "identities": self.failures.people or self.rate.n_identities,
-            "variance": self.variance,
-            "effective_n": None,
-            "design_effect": None,
-            "fte": self.fte,
-            "fta": self.fta,
-        }
+        people = self.failures.people or self.rate.n_identities
+        return {**counted_fields(self.threshold, people, self.variance), "fte": self.fte, "fta": self.fta}
 
     def _defined(self) -> bool:
         return self.rate.comparisons > 0

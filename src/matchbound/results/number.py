@@ -7,6 +7,7 @@ that cannot serve these data raises `CannotFit`, and its reason becomes a note o
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,7 @@ import numpy as np
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import PARTIAL_LABELS, SAID_COMPLETE, Note
 from matchbound.results.bootstraps import ADVISED_AGAINST, Bootstrap
-from matchbound.results.claims import Claim, claim_of
+from matchbound.results.claims import Claim, Relation, check_target, decide, rules_of_thumb
 from matchbound.results.interval import Interval, Side, limits_record, named, one_side, tail_of
 from matchbound.show.shown import Shown
 from matchbound.stats.resampling import seed_of
@@ -141,6 +142,11 @@ class Number(Shown):
         return self.metric
 
     @property
+    def entry(self) -> str:
+        """Its name in the table of metrics; a difference of FAR has another than FAR itself."""
+        return self.metric
+
+    @property
     def ends(self) -> tuple[float, float]:
         """The smallest and largest value that the number can have."""
         return (0.0, 1.0)
@@ -250,7 +256,27 @@ class Number(Shown):
         >>> rates.far.claim(below=0.5).verdict
         'shown'
         """
-        return claim_of(self, below=below, above=above, level=level, method=method, **options)
+        if (below is None) == (above is None):
+            raise UsageError("claim takes one target: below=… or above=…")
+        relation: Relation = ">" if below is None else "<"
+        target = float(below if below is not None else above)  # type: ignore[arg-type]
+        if not math.isfinite(target):
+            raise UsageError(f"a claim needs a finite target; got {target!r}")
+        check_target(self.entry, target, "claim")
+        options = options if method is None else {**options, "method": method}
+        upper, lower = (self.interval(level=level, side=side, **options) for side in ("upper", "lower"))
+        return decide(
+            self.label,
+            self.estimate,
+            (lower.low, upper.high),
+            target=target,
+            relation=relation,
+            level=level,
+            method=(lower if below is None else upper).method,
+            metric=self.entry,
+            rules=() if below is None else rules_of_thumb(self, target),
+            notes=tuple(dict.fromkeys((*upper.notes, *lower.notes))),
+        )
 
     def bootstrap(
         self,

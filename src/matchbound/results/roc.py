@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
@@ -74,10 +74,6 @@ class ThresholdPoint(Shown):
     frr: float
     far_variance: float
     frr_variance: float
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """One record of all fields."""
-        return [asdict(self)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
