@@ -11,7 +11,7 @@ from matchbound.errors import MatchboundWarning, spelled
 class Note(str):
     """Something that a reader of a result should know: a text, with a code that says what it is about.
 
-    A note is text and can be printed, searched and written to JSON as such.
+    A note is text and can be printed, searched and written to JSON as such. It cannot be changed.
 
     Parameters
     ----------
@@ -19,6 +19,11 @@ class Note(str):
         What the note is about, in lower case with hyphens (``"few-errors"``). Programs look for this.
     text : str
         The note in words, for people.
+
+    Attributes
+    ----------
+    marked : str
+        The text with its arguments marked, for views that spell them in another way than Python.
 
     See Also
     --------
@@ -34,25 +39,15 @@ class Note(str):
     'few-errors'
     """
 
-    __slots__ = ("_code", "_marked")
-    _code: str
-    _marked: str
+    __slots__ = ("code", "marked")
+    code: str
+    marked: str
 
     def __new__(cls, code: str, text: str) -> Note:
         note = super().__new__(cls, spelled(text))
-        object.__setattr__(note, "_code", code)
-        object.__setattr__(note, "_marked", text)
+        object.__setattr__(note, "code", code)
+        object.__setattr__(note, "marked", text)
         return note
-
-    @property
-    def code(self) -> str:
-        """What the note is about."""
-        return self._code
-
-    @property
-    def marked(self) -> str:
-        """The text with its arguments marked, for views that spell them in another way than Python."""
-        return self._marked
 
     @property
     def text(self) -> str:
@@ -96,6 +91,6 @@ def as_notes(texts: Iterable[str]) -> tuple[Note, ...]:
 
 def heard(caught: Iterable[warnings.WarningMessage]) -> tuple[Note, ...]:
     """The notes among warnings that were caught, each once."""
-    found = (item.message for item in caught if issubclass(item.category, MatchboundWarning))
-    told = (item.args[0] if isinstance(item, Warning) and item.args else item for item in found)
-    return tuple(dict.fromkeys(as_notes(text if isinstance(text, str) else str(text) for text in told)))
+    warned = (item.message for item in caught if issubclass(item.category, MatchboundWarning))
+    texts = (item.args[0] if isinstance(item, Warning) and item.args else item for item in warned)
+    return tuple(dict.fromkeys(as_notes(text if isinstance(text, str) else str(text) for text in texts)))
