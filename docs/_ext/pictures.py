@@ -104,6 +104,27 @@ def estimates() -> Figure:
     return figure
 
 
+def repeated_tests() -> Figure:
+    """The interval of each of many tests with other people, and whether it held the true rate."""
+    study = mb.coverage_study(
+        mb.SyntheticModel(), methods=["naive-wilson", "latent"], G=30, rates={"far": [0.01]}, replications=60, rng=1,
+        truth_identities=100_000,
+    )  # fmt: skip
+    figure = Figure(figsize=(7.2, 3.0), layout="constrained")
+    titles = ("As if comparisons were independent", "The default interval")
+    for place, (axes, title) in enumerate(zip(figure.subplots(1, 2, sharey=True), titles, strict=True)):
+        low, high = 100 * study.outcomes[0].limits[:, 0, place, 0].T
+        missed = (low > 1.0) | (high < 1.0)
+        axes.vlines(np.arange(60), low, high, color=np.where(missed, RED, BLUE), lw=2.2)
+        axes.axhline(1.0, color="black", lw=1, ls="--", label="the true FAR")
+        axes.set_title(f"{title}: {int(missed.sum())} of 60 miss", fontsize=10)
+        axes.set_xlabel("60 tests, each with 30 other people")
+        axes.set_xticks([])
+    figure.axes[0].set_ylabel("FAR that the test reports (%)")
+    figure.axes[0].legend(frameon=False, loc="upper left", fontsize=8)
+    return figure
+
+
 def coverage() -> Figure:
     """Coverage of 95% intervals for FAR on faces, from the CSV of figure 5."""
     rows = [
@@ -160,6 +181,7 @@ PICTURES: dict[str, Callable[[], Figure]] = {
     "dependent-shares.svg": shares,
     "dependent-estimates.svg": estimates,
     "methods-coverage.svg": coverage,
+    "latent-repeated.svg": repeated_tests,
     "tutorial-det.svg": tutorial_det,
 }
 
