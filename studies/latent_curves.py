@@ -15,7 +15,7 @@ import numpy as np
 from default_coverage import FILES, Half, Model
 
 import matchbound as mb
-from matchbound.stats.latent.fit import correlations_at, impostor_design, impostor_products
+from matchbound.stats.latent.fit import correlations_at, design_of, products_of
 
 RATES = np.geomspace(1e-4, 0.5, 40)
 MADE_UP = ("paper", "wolves", "hubs")
@@ -35,8 +35,8 @@ def curve(name: str, folder: Path, seed: int) -> list[dict[str, str]]:
     scores = np.sort(data.similarity[~data.genuine])[::-1]
     thresholds = np.unique(scores[np.rint(RATES * scores.size).astype(np.int64) - 1])
     tally = mb.tally(data, -thresholds if data.distance else thresholds, pairs=False).impostor
-    products = impostor_products(tally)
-    identity, pair = correlations_at(impostor_design(tally), products)
+    products = products_of(tally)
+    identity, pair = correlations_at(design_of(tally), products)
     return [
         {"data": name, "rate": f"{p:.6g}", "rho_identity": f"{s:.4f}", "rho_pair": f"{w:.4f}"}
         for p, s, w in zip(products.rate, identity, pair, strict=True)

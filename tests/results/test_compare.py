@@ -18,7 +18,7 @@ from matchbound.data.matching import match
 from matchbound.stats import differences as stats
 from matchbound.stats.intervals import t_quantile, wilson
 from matchbound.stats.latent import differences as model
-from matchbound.stats.latent.fit import impostor_design
+from matchbound.stats.latent.fit import design_of
 from strategies import tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -69,7 +69,7 @@ def test_moments_across_systems(rows: list, seed: int) -> None:
     joint = joint_tally(a, b, np.array([0.0]), np.array([0.25]))
     y_a, y_b = (a.score >= 0.0).astype(int).tolist(), (b.score >= 0.25).astype(int).tolist()
     within, sharing, disjoint, both = naive.moments([(r[0], r[1]) for r in rows], y_a, y_b)
-    design = impostor_design(joint.a.impostor)
+    design = design_of(joint.a.impostor)
     p, q = np.mean(y_a), np.mean(y_b)
     one, two = joint.a.impostor, joint.b.impostor
     m = one.comparisons.astype(float)
@@ -113,7 +113,7 @@ def test_the_model_is_its_formula() -> None:
     n = int(np.count_nonzero(~a.genuine))
     ranks = model.paired_ranks(n)
     grids = [np.sort(system.score[~system.genuine])[::-1][ranks - 1] for system in (a, b)]
-    fitted = model.fit_far_difference(joint_tally(a, b, grids[0], grids[1]))
+    fitted = model.fit_difference(joint_tally(a, b, grids[0], grids[1]), "far")
     p, q, u, v = 0.02, 0.03, 1.0, 1.5
     z_a, z_b = scipy_stats.norm.ppf([p, q])
     z = np.array([(z_a + z_b) / 2])
@@ -140,7 +140,7 @@ def test_a_system_that_equals_itself_has_no_gap_in_the_model() -> None:
     a = _equal_systems(2)[0].comparisons()
     n = int(np.count_nonzero(~a.genuine))
     grid = np.sort(a.score[~a.genuine])[::-1][model.paired_ranks(n) - 1]
-    fitted = model.fit_far_difference(joint_tally(a, a, grid, grid))
+    fitted = model.fit_difference(joint_tally(a, a, grid, grid), "far")
     z = np.array([-2.0])
     assert float(fitted.identity_gap(z)[0]) == pytest.approx(0.0, abs=1e-6)
     assert float(fitted.pair_gap(z)[0]) == pytest.approx(0.0, abs=1e-6)

@@ -21,15 +21,7 @@ from matchbound.counts.tally import AllPairs
 from matchbound.errors import DataError
 from matchbound.results import latent
 from matchbound.stats.latent import LatentModel, LatentSettings, fit_far, fit_frr, rank_grid, with_own_variance
-from matchbound.stats.latent.fit import (
-    correlations_at,
-    genuine_clusters,
-    genuine_design,
-    genuine_products,
-    impostor_clusters,
-    impostor_design,
-    impostor_products,
-)
+from matchbound.stats.latent.fit import clusters_of, correlations_at, design_of, products_of
 from matchbound.stats.latent.model import Clusters, OwnVariance
 from matchbound.stats.latent.probabilities import count_tail, excess, implied_correlation, solve_decreasing
 from strategies import comparisons, instance_comparisons, instance_tables, tables
@@ -70,7 +62,7 @@ class TestMoments:
             return
         tally = tally_comparisons(source, np.array([threshold])).impostor
         kinds = naive.pair_kinds(literal)
-        design, products = impostor_design(tally), impostor_products(tally)
+        design, products = design_of(tally), products_of(tally)
         assert design.comparisons == len(literal)
         for kind in ("within", "sharing", "disjoint"):
             assert getattr(design, kind) == pytest.approx(kinds[kind][0], abs=1e-9)
@@ -84,7 +76,7 @@ class TestMoments:
             return
         tally = tally_comparisons(comparisons(rows), np.array([threshold])).genuine
         kinds = naive.pair_kinds(literal)
-        design, products = genuine_design(tally), genuine_products(tally)
+        design, products = design_of(tally), products_of(tally)
         assert kinds["sharing"][0] == 0
         assert design.within == kinds["within"][0]
         assert design.disjoint == kinds["disjoint"][0]
@@ -97,7 +89,7 @@ class TestMoments:
         if not 0 < sum(y for *_, y in literal) < len(literal):
             return
         tally = tally_comparisons(comparisons(rows), np.array([threshold])).impostor
-        found = correlations_at(impostor_design(tally), impostor_products(tally))
+        found = correlations_at(design_of(tally), products_of(tally))
         z = ndtri(sum(y for *_, y in literal) / len(literal))
         for rho, literal_rho in zip((found[0][0], found[1][0]), naive.correlations(literal), strict=True):
             if min(rho, literal_rho) > -0.5:
@@ -114,7 +106,7 @@ class TestMoments:
         tally = tally_comparisons(instance_comparisons(rows), np.array([threshold]), pairs=True)
         assert tally.instances is not None
         short = replace(tally, impostor=replace(tally.impostor, compared=AllPairs(tally.instances)))
-        written, compact = impostor_clusters(tally.impostor), impostor_clusters(short.impostor)
+        written, compact = clusters_of(tally.impostor), clusters_of(short.impostor)
         np.testing.assert_array_equal(written.size, compact.size)
         np.testing.assert_array_equal(written.count, compact.count)
 
@@ -159,7 +151,7 @@ class TestClusters:
         rng = np.random.default_rng(1)
         sizes = rng.integers(1, 400, 300)
         tally = mb.counts.tally.GenuineTally(sizes, np.zeros((1, 300), dtype=np.int64))
-        grouped = genuine_clusters(tally)
+        grouped = clusters_of(tally)
         assert grouped.size.size <= 32
         assert grouped.count.sum() == pytest.approx(300)
         assert grouped.count @ grouped.size == pytest.approx(sizes.sum())

@@ -18,7 +18,7 @@ import naive_latent
 from cases import best_first, search_tables
 from conftest import DATA
 from matchbound import results
-from matchbound.stats.latent.curves import Curve
+from matchbound.stats.latent.fit import Curve
 from matchbound.stats.latent.probabilities import excess
 from matchbound.stats.search import rates
 

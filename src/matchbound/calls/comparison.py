@@ -42,14 +42,12 @@ from matchbound.results.rates import WEIGHTINGS
 from matchbound.results.systems import SystemsTable, systems_table
 from matchbound.stats.differences import PointTerms
 from matchbound.stats.dyadic import effective_number
-from matchbound.stats.latent import unit_design
+from matchbound.stats.latent import design_of, unit_design
 from matchbound.stats.latent.differences import (
     DifferenceModel,
-    fit_far_difference,
-    fit_frr_difference,
+    fit_difference,
     paired_ranks,
 )
-from matchbound.stats.latent.fit import genuine_design, impostor_design
 from matchbound.stats.latent.model import Design
 from matchbound.stats.variance import far_by_pair, frr_by_identity, unit_joint
 
@@ -358,7 +356,7 @@ class _Pair:
             units = far_by_pair(made.a.impostor, 0), frr_by_identity(made.a.genuine, 0)
             self.designs = unit_design(units[0]), unit_design(units[1])
         else:
-            self.designs = impostor_design(made.a.impostor), genuine_design(made.a.genuine)
+            self.designs = design_of(made.a.impostor), design_of(made.a.genuine)
         return made
 
     def prepare(self, thresholds: Sequence[tuple[float, float]], targets: Sequence[Target]) -> None:
@@ -475,7 +473,7 @@ class _Pair:
         if not ranks.size:
             return None
         joint = joint_tally(a, b, rank_scores(a, ranks, which), rank_scores(b, ranks, which), self.options)
-        made = (fit_far_difference if kind == "far" else fit_frr_difference)(joint)
+        made = fit_difference(joint, kind)
         if self.designs is None:
             return made
         return replace(made, design=self.designs[0 if kind == "far" else 1])

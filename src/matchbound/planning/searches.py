@@ -13,7 +13,7 @@ from matchbound.results.interval import check_level, check_whole
 from matchbound.show.numbers import percent
 from matchbound.show.shown import Shown
 from matchbound.stats.intervals import normal_quantile
-from matchbound.stats.latent.curves import Curve
+from matchbound.stats.latent.fit import Curve
 from matchbound.stats.latent.model import Clusters, Correlations, Design, LatentModel
 from matchbound.stats.search.rates import GalleryVariance, fit_searches, gallery_variance
 
@@ -175,6 +175,6 @@ def _model(people: int, probes: int, gallery: int, person: float, enrolled: floa
     """The latent model of a test that has not been made."""
     n, none = float(people * probes), np.empty(0)
     clusters = Clusters(np.array([float(probes)]), np.array([float(people)]))
-    correlations = Correlations(none, none, none, 0.0, person, float(people))
+    correlations = Correlations.of(0.0, person, float(people))
     model = LatentModel("frr", Design(n, n * (probes - 1.0)), clusters, float(people), correlations)
     return GalleryVariance(gallery, Curve(none, none, none, enrolled), none, none).added_to(model)

@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray
+from matchbound.stats.normal import ndtr, ndtri
 
 ANGLES = np.linspace(0.0, np.pi / 2.0, 7)
+SHARES = np.linspace(0.0, 1.0, 3)
+"""Shares of a deviate at which limits are found; a polynomial through their probits, nearly straight, gives others."""
 COUNTS = 12
 """Numbers of errors at which limits are found; others are interpolated on the probit scale."""
-DEVIATES = 3
 NODES = 400
 
 
@@ -62,33 +64,34 @@ def shared_limits(
     value
         From rates of shape (P, angles) to numbers of shape (angles,).
     """
+    matched, missed = (np.array([getattr(point, kind) for point in points]) for kind in ("matched", "missed"))
     ends = []
     for upper in (False, True):
-        rates = (
-            _at_angles(far, np.array([point.matched for point in points]), deviates[0], np.sin(ANGLES), upper),
-            _at_angles(frr, np.array([point.missed for point in points]), deviates[1], np.cos(ANGLES), upper),
-        )
-        ends.append(value(*rates))
-    if rising:
-        return float(ends[0].min()), float(ends[1].max())
-    return float(ends[1].min()), float(ends[0].max())
+        p = _over_shares(_at_shares(far, matched, deviates[0], upper), np.sin(ANGLES))
+        q = _over_shares(_at_shares(frr, missed, deviates[1], upper), np.cos(ANGLES))
+        ends.append(value(p.T, q.T))
+    low, high = _worst(ends, rising)
+    return float(low), float(high)
 
 
-def _at_angles(model: RateLimits, errors: FloatArray, deviate: float, shares: FloatArray, upper: bool) -> FloatArray:
-    """Limits at shares of the deviate, shape (P, angles); their probits are nearly straight in the share.
+def _at_shares(model: RateLimits, errors: FloatArray, deviate: float, upper: bool) -> FloatArray:
+    """Limits for numbers of errors at `SHARES` of the deviate, shape (shares, errors)."""
+    x, d = np.tile(errors, SHARES.size), np.repeat(SHARES * deviate, errors.size)
+    return model.limit(x, d, np.full(x.size, upper)).reshape(SHARES.size, errors.size)
 
-    They are found at `DEVIATES` shares, and a polynomial through these gives the others.
-    """
-    from scipy.special import ndtr, ndtri
 
-    nodes = np.linspace(0.0, 1.0, DEVIATES)
-    x, d = np.repeat(errors, DEVIATES), np.tile(nodes * deviate, errors.size)
-    limits = model.limit(x, d, np.full(x.size, upper)).reshape(errors.size, DEVIATES)
-    probits = ndtri(np.clip(limits, 1e-15, 1.0 - 1e-15))
-    through = np.polyfit(nodes, probits.T, DEVIATES - 1)
-    made = ndtr(sum(part[:, None] * shares[None, :] ** power for power, part in enumerate(through[::-1])))
-    result: FloatArray = np.where(limits.max(axis=1)[:, None] <= 0.0, 0.0, made)
-    return np.where(limits.min(axis=1)[:, None] >= 1.0, 1.0, result)
+def _over_shares(limits: FloatArray, shares: FloatArray) -> FloatArray:
+    """From limits at `SHARES` of a deviate those at others, shape (shares, errors)."""
+    through = np.polyfit(SHARES, ndtri(np.clip(limits, 1e-15, 1.0 - 1e-15)), SHARES.size - 1)
+    rates = ndtr(np.vander(shares, SHARES.size) @ through)
+    rates = np.where(limits.max(axis=0) <= 0.0, 0.0, rates)
+    return np.where(limits.min(axis=0) >= 1.0, 1.0, rates)
+
+
+def _worst(ends: Sequence[FloatArray], rising: bool) -> tuple[FloatArray, FloatArray]:
+    """Limits of a number from its values at the lower and at the upper limits of both rates, by angle."""
+    low, high = ends if rising else ends[::-1]
+    return low.min(axis=0), high.max(axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,32 +110,22 @@ class LimitTable:
 
     def at(self, errors: FloatArray) -> FloatArray:
         """Limits for numbers of errors, shape (D, n): interpolated in probits between the counts, exact at them."""
-        from scipy.special import ndtr
-
         places = _probit_of_count(self.counts, self.comparisons)
         wanted = _probit_of_count(errors, self.comparisons)
-        result: FloatArray = ndtr(np.array([np.interp(wanted, places, row) for row in self.probits]))
-        return result
+        return ndtr(np.array([np.interp(wanted, places, row) for row in self.probits]))
 
 
-def limit_table(model: RateLimits, deviates: FloatArray, upper: bool) -> LimitTable:
-    """Limits at 0, all, and about `COUNTS` numbers of errors between, even in probits."""
-    from scipy.special import ndtr, ndtri
-
+def limit_table(model: RateLimits, deviate: float, upper: bool) -> LimitTable:
+    """Limits at 0, all, and about `COUNTS` numbers of errors between, even in probits, at `SHARES` of the deviate."""
     n = model.comparisons
-    end = ndtri(min(1.0 / n, 0.25))
-    inner = np.unique(np.rint(ndtr(np.linspace(end, -end, COUNTS)) * n))
+    end = float(ndtri(min(1.0 / n, 0.25)))
+    inner = np.rint(ndtr(np.linspace(end, -end, COUNTS)) * n)
     counts = np.unique(np.concatenate([[0.0], np.clip(inner, 0.0, n), [n]]))
-    x, d = np.tile(counts, deviates.size), np.repeat(deviates, counts.size)
-    limits = model.limit(x, d, np.full(x.size, upper)).reshape(deviates.size, counts.size)
-    return LimitTable(n, counts, ndtri(np.clip(limits, 1e-15, 1.0 - 1e-15)))
+    return LimitTable(n, counts, ndtri(np.clip(_at_shares(model, counts, deviate, upper), 1e-15, 1.0 - 1e-15)))
 
 
 def _probit_of_count(errors: FloatArray, n: float) -> FloatArray:
-    from scipy.special import ndtri
-
-    result: FloatArray = ndtri((errors + 0.3) / (n + 0.6))
-    return result
+    return ndtri((errors + 0.3) / (n + 0.6))
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,13 +144,11 @@ class Steps:
     def at_least(self, place: FloatArray) -> FloatArray:
         """Comparisons with a ratio of at least `place`."""
         below = np.concatenate([[0.0], np.cumsum(self.count)])
-        result: FloatArray = below[-1] - below[np.searchsorted(self.llr, place, side="left")]
-        return result
+        return np.asarray(below[-1] - below[np.searchsorted(self.llr, place, side="left")])
 
     def below(self, place: FloatArray) -> FloatArray:
         """Comparisons with a ratio below `place`."""
-        result: FloatArray = self.count.sum() - self.at_least(place)
-        return result
+        return np.asarray(self.count.sum() - self.at_least(place))
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,12 +161,11 @@ class BudgetTables:
 
 def budget_tables(far: RateLimits, frr: RateLimits, deviates: tuple[float, float]) -> BudgetTables:
     """The tables that `integrated_limits` reads; `deviates` are the t quantiles of FAR and of FRR."""
-    shares = np.linspace(0.0, 1.0, DEVIATES)
-    made = [
-        (limit_table(model, shares * deviate, False), limit_table(model, shares * deviate, True))
+    far_tables, frr_tables = (
+        (limit_table(model, deviate, False), limit_table(model, deviate, True))
         for model, deviate in ((far, deviates[0]), (frr, deviates[1]))
-    ]
-    return BudgetTables(made[0], made[1])
+    )
+    return BudgetTables(far_tables, frr_tables)
 
 
 def integrated_limits(
@@ -209,7 +199,7 @@ def _part(
     middle = (edges[1:] + edges[:-1]) / 2.0
     weight = np.diff(np.logaddexp(0.0, sign * edges)) * sign
     value = table.at(errors_at(middle)) @ weight
-    return np.polyfit(np.linspace(0.0, 1.0, DEVIATES), np.log(np.maximum(value, 1e-300)), DEVIATES - 1)
+    return np.polyfit(SHARES, np.log(np.maximum(value, 1e-300)), SHARES.size - 1)
 
 
 def banded_limits(
@@ -229,21 +219,8 @@ def banded_limits(
     value
         From rates of shape (angles, P) to numbers of that shape; it rises (or falls) with both rates.
     """
-    ends = []
-    for upper in (0, 1):
-        far = _along_shares(tables.far[upper], matched, np.sin(ANGLES))
-        frr = _along_shares(tables.frr[upper], missed, np.cos(ANGLES))
-        ends.append(value(far, frr))
-    low, high = ends if rising else ends[::-1]
-    return low.min(axis=0), high.max(axis=0)
-
-
-def _along_shares(table: LimitTable, errors: FloatArray, shares: FloatArray) -> FloatArray:
-    """Limits at shares of the deviate, shape (shares, P)."""
-    from scipy.special import ndtr, ndtri
-
-    probits = ndtri(np.clip(table.at(errors), 1e-15, 1.0 - 1e-15))
-    through = np.polyfit(np.linspace(0.0, 1.0, DEVIATES), probits, DEVIATES - 1)
-    total = sum(part[None, :] * shares[:, None] ** power for power, part in enumerate(through[::-1]))
-    result: FloatArray = ndtr(total)
-    return result
+    ends = [
+        value(_over_shares(far.at(matched), np.sin(ANGLES)), _over_shares(frr.at(missed), np.cos(ANGLES)))
+        for far, frr in zip(tables.far, tables.frr, strict=True)
+    ]
+    return _worst(ends, rising)

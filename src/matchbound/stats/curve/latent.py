@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.counts.curve import CurveTally
+from matchbound.stats.budget import ANGLES
 from matchbound.stats.curve.influence import frr_influence, point_influence
 from matchbound.stats.curve.rates import crossed_at, point_at_far, point_at_frr
 from matchbound.stats.latent import LatentModel
+from matchbound.stats.normal import ndtr, ndtri
 
-ANGLES = np.linspace(0.0, np.pi / 2.0, 7)
 LEAST_RANK = 3
 STEPS = 20
 CLOSE = 0.005
@@ -56,10 +57,10 @@ def estimate_correlation(curve: CurveTally, far_model: LatentModel, far: float, 
     Measured where errors are plentiful (FAR in [.03, .3], FRR in [.1, .9]), scaled down to the share of FAR's variance
     that comes from identities at the rate asked for, and shrunk by what chance alone would give.
     """
-    near_far = _plentiful(far, frr)[0]
-    k, h = correlation_points(curve, far, frr)
-    at_far, at_frr = point_influence(curve, np.array([k])), frr_influence(curve, h)
-    rho, a, plug_in = at_far.far[0], at_frr, float(at_far.far_variance[0])
+    near_far, near_frr = float(np.clip(far, 0.03, 0.3)), float(np.clip(frr, 0.1, 0.9))
+    at_far = point_influence(curve, np.array([point_at_far(curve, near_far)]))
+    rho, plug_in = at_far.far[0], float(at_far.far_variance[0])
+    a = frr_influence(curve, point_at_frr(curve, near_frr))
     variance = max(plug_in, float(rho @ rho) - plug_in) * float(a @ a)
     if variance <= 0.0:
         return 0.0
@@ -69,17 +70,6 @@ def estimate_correlation(curve: CurveTally, far_model: LatentModel, far: float, 
         return 0.0
     kept = max(0.0, 1.0 - 1.0 / (far_model.effective_identities * found * found))
     return float(np.clip(found * kept, -MOST_CORRELATION, MOST_CORRELATION))
-
-
-def _plentiful(far: float, frr: float) -> tuple[float, float]:
-    """The rates nearest to these at which errors of both kinds are plentiful."""
-    return float(np.clip(far, 0.03, 0.3)), float(np.clip(frr, 0.1, 0.9))
-
-
-def correlation_points(curve: CurveTally, far: float, frr: float) -> tuple[int, int]:
-    """The points of a curve at which what each identity adds to FAR and to FRR is looked at."""
-    near_far, near_frr = _plentiful(far, frr)
-    return point_at_far(curve, near_far), point_at_frr(curve, near_frr)
 
 
 def limits_at_far(
@@ -138,8 +128,6 @@ def _limits_at(
     `errors` are those of the other rate at the targets themselves: an extrapolated threshold does not move the lower
     limit above the estimate, nor the upper one below it. All targets, angles and sides are solved for together.
     """
-    from scipy.special import ndtr, ndtri
-
     own, rest = (np.concatenate([pair[side] * deviates[side] for pair in shares]) for side in (0, 1))
     size = own.size
     own, rest, upper = np.tile(own, 2), np.tile(rest, 2), np.repeat([True, False], size)
@@ -171,13 +159,10 @@ def _meeting(curve: CurveTally, models: LatentPair, own: FloatArray, rest: Float
     FAR, so its zero is found by a few secant steps inside a shrinking bracket, beginning where the rates themselves
     are equal; the value is the mean, in probits, where the limits are nearest.
     """
-    from scipy.special import ndtr, ndtri
-
     points, n = curve.thresholds.size, curve.n_impostor
 
     def z(k: IntArray) -> FloatArray:
-        found: FloatArray = ndtri((curve.false_matches[k] + 0.5) / (n + 1.0))
-        return found
+        return ndtri((curve.false_matches[k] + 0.5) / (n + 1.0))
 
     def reaching(wanted: FloatArray) -> IntArray:
         """The first points whose probits of FAR are at least so large, without those of all points."""
@@ -220,8 +205,7 @@ def _meeting(curve: CurveTally, models: LatentPair, own: FloatArray, rest: Float
         left = left[(best[left] >= CLOSE) & (high[left] - low[left] > 1)]
         if not left.size:
             break
-    result: FloatArray = ndtr(value)
-    return result
+    return ndtr(value)
 
 
 def _index_of_rank(curve: CurveTally, count: FloatArray) -> IntArray:
@@ -230,8 +214,6 @@ def _index_of_rank(curve: CurveTally, count: FloatArray) -> IntArray:
     rare = count < LEAST_RANK
     if not np.any(rare):
         return index
-    from scipy.special import ndtri
-
     n = curve.n_impostor
     last = int(max(30, 0.003 * n))
     at = np.unique(np.searchsorted(curve.false_matches, np.arange(LEAST_RANK, min(last, n - 1) + 1)))

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, Tally
+from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, Part, Tally
 from matchbound.errors import DataError
 from matchbound.stats.dyadic import bias_factor, effective_number
 from matchbound.stats.latent.model import (
@@ -33,10 +33,13 @@ from matchbound.stats.latent.model import (
     OwnVariance,
 )
 from matchbound.stats.latent.probabilities import implied_correlation
+from matchbound.stats.normal import ndtri
 from matchbound.stats.variance import UnitRate
 
 N_RANKS = 60
 FEWEST = 3
+TRUSTED = 30.0
+"""A rank of this many errors has full weight in a curve; smaller ranks weigh in proportion."""
 
 
 def rank_grid(comparisons: int, errors: int, metric: Metric = "far") -> IntArray:
@@ -46,12 +49,16 @@ def rank_grid(comparisons: int, errors: int, metric: Metric = "far") -> IntArray
     and `errors` itself. When more than half of the comparisons err, the grid is counted from the other end.
     """
     beyond = errors > comparisons / 2.0
-    seen = comparisons - errors if beyond else errors
-    last = DEFAULT.pool(metric)[1] * comparisons
-    ranks = np.rint(np.geomspace(FEWEST, last, N_RANKS)) if last >= FEWEST else np.empty(0)
-    grid = np.unique(np.append(ranks, seen).astype(np.int64))
+    ranks = geometric_ranks(DEFAULT.pool(metric)[1] * comparisons, N_RANKS)
+    grid = np.unique(np.append(ranks, comparisons - errors if beyond else errors).astype(np.int64))
     grid = grid[(grid > 0) & (grid < comparisons)]
     return np.unique(comparisons - grid) if beyond else grid
+
+
+def geometric_ranks(last: float, count: int) -> IntArray:
+    """About `count` whole numbers in geometric steps from 3 to `last`; none where that is less."""
+    ranks = np.rint(np.geomspace(FEWEST, last, count)) if last >= FEWEST else np.empty(0)
+    return np.unique(ranks.astype(np.int64))
 
 
 def fit_far(
@@ -71,21 +78,8 @@ def fit_far(
         Fit the rate of comparisons that did not err, for rates above ½.
     """
     every = tally if whole is None else whole
-    design = impostor_design(every.impostor)
-    if not design.comparisons > 0.0:
-        raise DataError("far: there are no impostor comparisons")
-    shown_by = _effective(tally)
-    return LatentModel(
-        "far",
-        design,
-        impostor_clusters(every.impostor),
-        _effective(every),
-        pooled(impostor_design(tally.impostor), impostor_products(tally.impostor), "far", shown_by, mirrored, settings),
-        own_variance("far", every, mirrored),
-        settings,
-        shown_by,
-        mirrored,
-    )
+    shown_by, people = (effective_number(part.weights("far")) for part in (tally, every))
+    return _fit("far", tally.impostor, shown_by, every.impostor, people, mirrored, settings)
 
 
 def fit_frr(tally: Tally, *, mirrored: bool = False, settings: LatentSettings = DEFAULT) -> LatentModel:
@@ -93,34 +87,43 @@ def fit_frr(tally: Tally, *, mirrored: bool = False, settings: LatentSettings = 
     return fit_genuine(tally.genuine, mirrored=mirrored, settings=settings)
 
 
-def fit_genuine(tally: GenuineTally, *, mirrored: bool = False, settings: LatentSettings = DEFAULT) -> LatentModel:
+def fit_genuine(part: GenuineTally, *, mirrored: bool = False, settings: LatentSettings = DEFAULT) -> LatentModel:
     """The latent model of a rate whose clusters are people, such as FRR, FPIR and FNIR."""
-    design = genuine_design(tally)
+    people = effective_number(part.comparisons)
+    return _fit("frr", part, people, part, people, mirrored, settings)
+
+
+def _fit(
+    metric: Metric,
+    part: Part,
+    shown_by: float,
+    every: Part,
+    people: float,
+    mirrored: bool,
+    settings: LatentSettings,
+) -> LatentModel:
+    """Correlations from `part`; what was compared and the sample's own variance from `every`."""
+    design = design_of(every)
     if not design.comparisons > 0.0:
-        raise DataError("frr: there are no genuine comparisons")
-    identities = effective_number(tally.comparisons)
+        raise DataError(f"{metric}: there are no {'impostor' if metric == 'far' else 'genuine'} comparisons")
     return LatentModel(
-        "frr",
+        metric,
         design,
-        genuine_clusters(tally),
-        identities,
-        pooled(design, genuine_products(tally), "frr", identities, mirrored, settings),
-        genuine_variance(tally, mirrored),
+        clusters_of(every),
+        people,
+        pooled(design_of(part), products_of(part), metric, shown_by, mirrored, settings),
+        own_variance(metric, every, people, mirrored),
         settings,
-        identities,
+        shown_by,
         mirrored,
     )
 
 
-def _effective(tally: Tally) -> float:
-    """G_e of impostor comparisons: from instances, or where they are unknown from comparisons."""
-    return effective_number(tally.weights("far"))
-
-
 def with_own_variance(model: LatentModel, tally: Tally) -> LatentModel:
     """The model with the sample's variance known at the thresholds of a tally of the same comparisons as well."""
-    own = model.own.joined(own_variance(model.metric, tally, model.mirrored))
-    return replace(model, own=own, other=model.other and with_own_variance(model.other, tally))
+    people = effective_number(tally.weights(model.metric))
+    own = own_variance(model.metric, tally.part(model.metric), people, model.mirrored)
+    return replace(model, own=model.own.joined(own), other=model.other and with_own_variance(model.other, tally))
 
 
 def unit_design(rate: UnitRate) -> Design:
@@ -142,19 +145,15 @@ def of_units(model: LatentModel, rates: Sequence[UnitRate]) -> LatentModel:
     """
     rate = rates[0]
     units = float(rate.units)
-    known: dict[float, float] = {}
-    for one in rates:
-        seen = 1.0 - one.estimate if model.mirrored else one.estimate
-        variance = one.without_bias(model.metric)
-        if variance > 0.0 and seen * units >= 1.0:
-            known[seen * units] = variance / seen**2
-    errors = np.array(sorted(known))
+    seen = np.array([1.0 - one.estimate if model.mirrored else one.estimate for one in rates])
+    variance = np.array([one.without_bias(model.metric) for one in rates])
+    kept = (variance > 0.0) & (seen * units >= 1.0)
     return replace(
         model,
         design=unit_design(rate),
         clusters=Clusters(np.ones(1), np.array([units])),
         effective_identities=float(max(rate.people, 1)),
-        own=OwnVariance(errors, np.array([known[x] for x in errors.tolist()])),
+        own=OwnVariance.of(seen[kept] * units, variance[kept] / seen[kept] ** 2),
         other=model.other and of_units(model.other, rates),
     )
 
@@ -175,48 +174,49 @@ class Products:
     within: FloatArray
     sharing: FloatArray
 
-
-def impostor_design(tally: ImpostorTally) -> Design:
-    """The pairs of impostor comparisons by what they share."""
-    m = tally.comparisons.astype(np.float64)
-    ordered, squares = float(m.sum()), float(tally.sum_mm)
-    return Design(ordered / 2.0, (squares - ordered) / 2.0, float(m @ m) - squares)
+    def at(self, places: IntArray, rate: FloatArray) -> Products:
+        """The sums at some thresholds, taken to be at other rates."""
+        return Products(rate, self.within[places], self.sharing[places])
 
 
-def genuine_design(tally: GenuineTally) -> Design:
-    """The pairs of genuine comparisons by what they share."""
-    g = tally.comparisons.astype(np.float64)
-    return Design(float(g.sum()), float(g @ g) - float(g.sum()))
+def design_of(part: Part) -> Design:
+    """The pairs of comparisons by what they share."""
+    m = part.comparisons.astype(np.float64)
+    total, squares = float(m.sum()), float(m @ m)
+    if not isinstance(part, ImpostorTally):
+        return Design(total, squares - total)
+    of_pairs = float(part.sum_mm)
+    return Design(total / 2.0, (of_pairs - total) / 2.0, squares - of_pairs)
 
 
-def impostor_products(tally: ImpostorTally) -> Products:
-    """The moments of impostor errors at each threshold, shape (K,)."""
-    m = tally.comparisons.astype(np.float64)
-    s = tally.errors.astype(np.float64)
-    p = s.sum(axis=1) / m.sum()
-    r = ((s - p[:, None] * m) ** 2).sum(axis=1)
-    q = tally.sum_nn - 2.0 * p * tally.sum_nm + p * p * float(tally.sum_mm)
-    return Products(p, np.asarray(q / 2.0, dtype=np.float64), np.asarray(r - q, dtype=np.float64))
+def products_of(part: Part, other: Part | None = None, cross: FloatArray | IntArray | None = None) -> Products:
+    """The moments of errors at each threshold, shape (K,); or with the errors of another system (y' is its).
+
+    `cross` is Σ_{i≠j} n_ij·n'_ij, for impostor comparisons of two systems. The rate is that of the first.
+    """
+    two = part if other is None else other
+    m = part.comparisons.astype(np.float64)
+    s, w = part.errors.astype(np.float64), two.errors.astype(np.float64)
+    p, q = s.sum(axis=1) / m.sum(), w.sum(axis=1) / m.sum()
+    r = ((s - p[:, None] * m) * (w - q[:, None] * m)).sum(axis=1)
+    if not (isinstance(part, ImpostorTally) and isinstance(two, ImpostorTally)):
+        return Products(p, r, np.zeros_like(p))
+    both = part.sum_nn if cross is None else cross
+    pairs = both - p * two.sum_nm - q * part.sum_nm + p * q * float(part.sum_mm)
+    return Products(p, np.asarray(pairs / 2.0, dtype=np.float64), np.asarray(r - pairs, dtype=np.float64))
 
 
-def genuine_products(tally: GenuineTally) -> Products:
-    """The moments of genuine errors at each threshold, shape (K,)."""
-    g = tally.comparisons.astype(np.float64)
-    e = tally.errors.astype(np.float64)
-    q = e.sum(axis=1) / g.sum()
-    return Products(q, ((e - q[:, None] * g) ** 2).sum(axis=1), np.zeros_like(q))
-
-
-def correlations_at(design: Design, products: Products) -> tuple[FloatArray, FloatArray]:
+def correlations_at(
+    design: Design, products: Products, selves: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
     """(ρ̂_s, ρ̂_w): the correlations of latent normals that reproduce the moments at each rate.
 
     With the excess moments C = (mean product) − μ₂, ρ_w solves Φ₂(z, z; ρ_w) = p² + C_w, and ρ_s solves
     Φ₂(z, z; ρ_s) = p²(1 + C_s/max(p² + μ₂, p²/4)): the mean of two disjoint errors is p² + μ₂, and not p², in a sample
     whose rate is estimated from itself. Rates must lie strictly between 0 and 1. Where no two comparisons share an
-    identity, or none are of the same cluster, the correlation is 0.
+    identity, or none are of the same cluster, the correlation is 0. `selves` are the products of comparisons with
+    themselves, Np(1 − p) unless given.
     """
-    from scipy.special import ndtri
-
     p = np.asarray(products.rate, dtype=np.float64)
     z, mean = ndtri(p), (-products.sharing - products.within) / design.disjoint if design.disjoint > 0.0 else 0.0 * p
     identity = pair = np.zeros_like(p)
@@ -224,7 +224,7 @@ def correlations_at(design: Design, products: Products) -> tuple[FloatArray, Flo
         shared = products.sharing / design.sharing - mean
         identity = implied_correlation(z, p * p * shared / np.maximum(p * p + mean, p * p / 4.0))
     if design.within > 0.0:
-        own = design.comparisons * p * (1.0 - p)
+        own = design.comparisons * p * (1.0 - p) if selves is None else selves
         pair = implied_correlation(z, (products.within - own) / design.within - mean)
     return identity, pair
 
@@ -237,15 +237,13 @@ def pooled(
     identities
         G_e: f·G_e people's worth of data speak, f being the part of the pool, in probits, that thresholds span.
     """
-    from scipy.special import ndtri
-
     first, last = settings.pool(metric)
     rate = 1.0 - products.rate if mirrored else products.rate
     count = np.rint(rate * design.comparisons)
     _, places = np.unique(count, return_index=True)
     kept = places[(count[places] >= 1.0) & (rate[places] <= last + 0.01) & (rate[places] < 1.0)]
-    z = np.asarray(ndtri(rate[kept]), dtype=np.float64)
-    identity, pair = correlations_at(design, Products(rate[kept], products.within[kept], products.sharing[kept]))
+    z = ndtri(rate[kept])
+    identity, pair = correlations_at(design, products.at(kept, rate[kept]))
     pair = np.maximum(pair, 0.0)
     ends = float(ndtri(first)), float(ndtri(last))
     within = np.clip(z, *ends)
@@ -266,31 +264,31 @@ def pooled(
     return Correlations(z, identity, pair, rho_identity, averaged(pair, settings.assumed_pair, design.within), people)
 
 
-def impostor_clusters(tally: ImpostorTally) -> Clusters:
-    """The identity pairs that were compared, by m_ij; the tally must have kept m_ij, or how many have each."""
-    if tally.sizes is not None:
-        return grouped(tally.sizes.sizes.astype(np.float64), tally.sizes.pairs.astype(np.float64))
-    compared = tally.compared
+def clusters_of(part: Part) -> Clusters:
+    """What was compared, by size: identities by g_i; identity pairs by m_ij, where m_ij or their sizes were kept."""
+    if not isinstance(part, ImpostorTally):
+        sizes = part.comparisons[part.comparisons > 0].astype(np.float64)
+        return grouped(sizes, np.ones(sizes.size))
+    if part.sizes is not None:
+        return grouped(part.sizes.sizes.astype(np.float64), part.sizes.pairs.astype(np.float64))
+    compared = part.compared
     assert compared is not None
     if isinstance(compared, AllPairs):
-        sizes, members = np.unique(compared.instances[compared.instances > 0], return_counts=True)
-        products = np.multiply.outer(sizes, sizes).astype(np.float64)
-        pairs = np.multiply.outer(members, members).astype(np.float64)
-        pairs[np.diag_indices(sizes.size)] -= members
-        return grouped(products.reshape(-1), pairs.reshape(-1) / 2.0)
+        instances = compared.instances[compared.instances > 0]
+        return _all_pairs_of(*(n.astype(np.float64) for n in np.unique(instances, return_counts=True)))
     return grouped(compared.count.astype(np.float64), np.ones(compared.count.size))
 
 
-def genuine_clusters(tally: GenuineTally) -> Clusters:
-    """The identities with genuine comparisons, by g_i."""
-    sizes: IntArray = tally.comparisons[tally.comparisons > 0]
-    return grouped(sizes.astype(np.float64), np.ones(sizes.size))
+def _all_pairs_of(size: FloatArray, people: FloatArray) -> Clusters:
+    """Identity pairs by M_i·M_j, from numbers of instances and how many identities have each."""
+    pairs = np.outer(people, people) - np.diag(people)
+    return grouped(np.outer(size, size).reshape(-1), pairs.reshape(-1) / 2.0)
 
 
 def grouped(size: FloatArray, count: FloatArray, most: int = 32) -> Clusters:
     """Clusters by distinct size; many sizes are spread over a geometric grid that keeps Σ count and Σ count·size."""
     distinct, inverse = np.unique(size, return_inverse=True)
-    total: FloatArray = np.bincount(inverse.reshape(-1), weights=count, minlength=distinct.size).astype(np.float64)
+    total = np.bincount(inverse.reshape(-1), weights=count, minlength=distinct.size).astype(np.float64)
     distinct, total = distinct[total > 0.0], total[total > 0.0]
     if distinct.size <= most:
         return Clusters(distinct, total)
@@ -298,8 +296,8 @@ def grouped(size: FloatArray, count: FloatArray, most: int = 32) -> Clusters:
     grid[0], grid[-1] = distinct[0], distinct[-1]
     at = np.clip(np.searchsorted(grid, distinct, side="right") - 1, 0, most - 2)
     share = (distinct - grid[at]) / (grid[at + 1] - grid[at])
-    left, right = np.bincount(at, total * (1.0 - share), most), np.bincount(at + 1, total * share, most)
-    spread: FloatArray = (left + right).astype(np.float64)
+    spread = np.zeros(most)
+    spread += np.bincount(at, total * (1.0 - share), most) + np.bincount(at + 1, total * share, most)
     return Clusters(grid[spread > 0.0], spread[spread > 0.0])
 
 
@@ -321,44 +319,77 @@ def all_pairs(
         ordered, of_pairs = total**2 - squares, squares**2 - float(people @ size**4)
         of_people = float(people @ (size * (total - size)) ** 2)
         design = Design(ordered / 2.0, (of_pairs - ordered) / 2.0, of_people - of_pairs)
-        pairs = np.outer(people, people) - np.diag(people)
-        clusters = grouped(np.outer(size, size).reshape(-1), pairs.reshape(-1) / 2.0)
+        clusters = _all_pairs_of(size, people)
         identities = total**2 / squares
     else:
         own = size * (size - 1.0) / 2.0
         design = Design(float(people @ own), float(people @ own**2) - float(people @ own))
         clusters = grouped(own[own > 0.0], people[own > 0.0])
         identities = design.comparisons**2 / float(people @ own**2)
-    nothing = np.empty(0)
     rho_identity = correlations[0] if design.sharing > 0.0 else 0.0
     rho_pair = correlations[1] if design.within > 0.0 else 0.0
-    seen = Correlations(nothing, nothing, nothing, rho_identity, rho_pair, identities)
+    seen = Correlations.of(rho_identity, rho_pair, identities)
     return LatentModel(metric, design, clusters, identities, seen, settings=settings, shown_by=shown_by)
 
 
-def own_variance(metric: Metric, tally: Tally, mirrored: bool) -> OwnVariance:
+def own_variance(metric: Metric, part: Part, people: float, mirrored: bool) -> OwnVariance:
     """v̂ at each threshold, by increasing numbers of errors, each once, up to where the other side takes over.
 
     FAR: max(f_b(4R − 2Q), 2Q)/(2Np)² with f_b = G_e(G_e−1)/((G_e−2)(G_e−3)), 1 where G_e ≤ 3. FRR:
-    see `genuine_variance`.
+    G_e/(G_e−1)·Σ(e_i − q·g_i)²/(Tq)²; none where G_e is 1.
     """
-    if metric == "frr":
-        return genuine_variance(tally.genuine, mirrored)
-    part, factor = impostor_products(tally.impostor), bias_factor("far", _effective(tally), 1.0)
-    q = 2.0 * np.maximum(part.within, 0.0)
-    variance = np.maximum(factor * (4.0 * part.sharing + 2.0 * q), 2.0 * q) / 4.0
-    return _relative(part.rate, variance, float(tally.impostor.comparisons.sum()) / 2.0, mirrored)
-
-
-def genuine_variance(tally: GenuineTally, mirrored: bool) -> OwnVariance:
-    """v̂ of a rate whose clusters are people: G_e/(G_e−1)·Σ(e_i − q·g_i)²/(Tq)²; none where G_e is 1."""
-    part, factor = genuine_products(tally), bias_factor("frr", effective_number(tally.comparisons), 0.0)
-    return _relative(part.rate, factor * part.within, float(tally.comparisons.sum()), mirrored)
-
-
-def _relative(rate: FloatArray, variance: FloatArray, total: float, mirrored: bool) -> OwnVariance:
-    """Variances of numbers of errors at several rates, over the squared numbers."""
-    count, first = np.unique(np.rint((1.0 - rate if mirrored else rate) * total), return_index=True)
+    sums, far, total = products_of(part), metric == "far", float(part.comparisons.sum()) / part.ends
+    within, factor = np.maximum(sums.within, 0.0), bias_factor(metric, people, 1.0 if far else 0.0)
+    variance = np.maximum(factor * (sums.sharing + within), within if far else 0.0)
+    count, first = np.unique(np.rint((1.0 - sums.rate if mirrored else sums.rate) * total), return_index=True)
     relative = variance[first] / np.maximum(count, 1.0) ** 2
     kept = (count >= 1.0) & (count <= BLENDED[1] * total + 1.0) & (relative > 1e-12)
     return OwnVariance(count[kept], relative[kept])
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A latent correlation as a function of the probit rate z: the larger of a pooled value and a local average.
+
+    z, value, weight : float64 arrays, shape (K,)
+        Probit rates in increasing order, the correlation estimated at each, and its weight Δz·min(k/30, 1).
+    pooled
+        The weighted average over the middle rates; the curve is nowhere below it, nor below 0.
+    """
+
+    z: FloatArray
+    value: FloatArray
+    weight: FloatArray
+    pooled: float
+
+    def __call__(self, z: FloatArray) -> FloatArray:
+        """The correlation at probit rates z, the shape of z: averaged with a Gaussian kernel of one probit."""
+        if not self.z.size:
+            return np.full(np.shape(z), self.pooled)
+        log_kernel = -0.5 * (np.asarray(z)[..., None] - self.z) ** 2
+        kernel = self.weight * np.exp(log_kernel - log_kernel.max(axis=-1, keepdims=True))
+        total = kernel.sum(axis=-1)
+        local = np.divide(kernel @ self.value, total, out=np.full(total.shape, self.pooled), where=total > 0.0)
+        return np.asarray(np.maximum(np.maximum(local, self.pooled), 0.0))
+
+
+def smooth(z: FloatArray, value: FloatArray, errors: FloatArray, pool: tuple[float, float], fallback: float) -> Curve:
+    """A curve through correlations estimated at several rates.
+
+    Parameters
+    ----------
+    z, value, errors : float64 arrays, shape (K,)
+        Probit rates in increasing order, correlations and numbers of errors.
+    pool
+        The rates over which the pooled value averages.
+    fallback
+        The pooled value where no rate lies in that range.
+    """
+    spacing = np.gradient(z) if z.size > 1 else np.ones(z.size)
+    weight = spacing * np.minimum(errors / TRUSTED, 1.0)
+    inside = (z >= ndtri(pool[0]) - 1e-9) & (z <= ndtri(pool[1]) + 1e-9)
+    if not np.any(weight[inside] > 0.0):
+        inside = np.ones(z.size, dtype=bool)
+    total = float(weight[inside].sum())
+    average = float(weight[inside] @ value[inside]) / total if total > 0.0 else fallback
+    return Curve(z, value, weight, average)

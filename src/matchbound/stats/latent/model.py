@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.notes import Note
 from matchbound.stats.latent.probabilities import count_tail, excess, solve_decreasing
+from matchbound.stats.normal import ndtr, ndtri
 
 Metric = Literal["far", "frr"]
 Side = Literal["two-sided", "upper", "lower"]
@@ -110,8 +111,7 @@ class Clusters:
         density /= density.sum()
         spared = log_ndtr(-(z[..., None] - math.sqrt(rho) * u) / math.sqrt(1.0 - rho))
         erring = -np.expm1(spared[..., None, :] * self.size[:, None])
-        result: FloatArray = (erring @ density) @ self.count
-        return result
+        return np.asarray((erring @ density) @ self.count)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,15 +133,18 @@ class OwnVariance:
             return np.full(np.shape(errors), np.nan)
         place = np.log(np.maximum(errors, 0.5))
         effect = np.interp(place, np.log(self.errors), np.log(self.relative * self.errors))
-        result: FloatArray = np.exp(effect - place)
-        return result
+        return np.asarray(np.exp(effect - place))
+
+    @staticmethod
+    def of(errors: FloatArray, relative: FloatArray) -> OwnVariance:
+        """In order; of several at one number of errors, the first."""
+        distinct, first = np.unique(errors, return_index=True)
+        return OwnVariance(distinct, relative[first])
 
     def joined(self, other: OwnVariance) -> OwnVariance:
         """What either knows; where both know of the same number of errors, the other."""
-        known = dict(zip(self.errors.tolist(), self.relative.tolist(), strict=True))
-        known.update(zip(other.errors.tolist(), other.relative.tolist(), strict=True))
-        errors = np.array(sorted(known))
-        return OwnVariance(errors, np.array([known[x] for x in errors.tolist()]))
+        errors, relative = ((other.errors, self.errors), (other.relative, self.relative))
+        return OwnVariance.of(np.concatenate(errors), np.concatenate(relative))
 
 
 NOTHING = OwnVariance(np.empty(0), np.empty(0))
@@ -165,6 +168,11 @@ class Correlations:
     rho_identity: float
     rho_pair: float
     people: float
+
+    @staticmethod
+    def of(rho_identity: float, rho_pair: float, people: float) -> Correlations:
+        """Averages alone, as for a study that has no data yet."""
+        return Correlations(np.empty(0), np.empty(0), np.empty(0), rho_identity, rho_pair, people)
 
 
 @dataclass(frozen=True)
@@ -239,26 +247,14 @@ class LatentModel:
 
     def deviate(self, level: float, side: Side = "two-sided") -> float:
         """u, the normal quantile with a tail of 1 − level, or half of it for a two-sided interval."""
-        from scipy.special import ndtri
-
         return -float(ndtri((1.0 - level) / (2.0 if side == "two-sided" else 1.0)))
 
     def limits(self, errors: float, level: float = 0.95, side: Side = "two-sided") -> LatentLimits:
-        """The interval for a rate of which `errors` errors were seen.
-
-        Parameters
-        ----------
-        errors
-            0 ≤ errors ≤ comparisons.
-        level
-            Coverage, such as 0.95.
-        side
-            ``"two-sided"``, or ``"upper"`` or ``"lower"`` for a one-sided limit.
-        """
+        """The interval for a rate of which `errors` errors were seen, between 0 and `comparisons`."""
         low, high = (float(v) for v in self.limit(errors, self.deviate(level, side), np.array([False, True])))
         view = self._sides()[int(errors > self.comparisons / 2.0)]
         x = self.comparisons - errors if view.mirrored else errors
-        z = _probit(np.array([max(x, 0.5) / self.comparisons]))
+        z = ndtri(np.array([max(x, 0.5) / self.comparisons]))
         erring = float(view.clusters.erring(z, min(view.correlations.rho_pair, MOST))[0])
         return LatentLimits(
             low=0.0 if side == "upper" else low,
@@ -281,14 +277,12 @@ class LatentModel:
     ) -> FloatArray:
         """Limits for many counts at once, each with its own tail Φ(−deviate); the arguments broadcast to shape (J,).
 
-        `errors` need not be whole; `upper` says which limit. They are right to `tolerance` in probits.
-
         Parameters
         ----------
         errors
-            Numbers of errors, any shape.
+            Numbers of errors, which need not be whole.
         deviate
-            u: normal deviates of the tails, broadcast with them.
+            u: normal deviates of the tails.
         upper
             Where upper limits are wanted, and not lower ones.
         tolerance
@@ -296,34 +290,33 @@ class LatentModel:
         relative
             The sample's relative variance at each count, shape (J,), in the place of `own`.
         """
-        from scipy.special import ndtr
-
         x, u, up = np.broadcast_arrays(
-            np.asarray(errors, dtype=np.float64), np.asarray(deviate, dtype=np.float64), np.asarray(upper, dtype=bool)
+            np.atleast_1d(np.asarray(errors, dtype=np.float64)),
+            np.asarray(deviate, dtype=np.float64),
+            np.asarray(upper, dtype=bool),
         )
-        x, u, up = np.atleast_1d(x), np.atleast_1d(u), np.atleast_1d(up)
         far_side = self._share_of_far_side(x)
-        found = np.zeros((2, *x.shape))
+        limits = np.zeros((2, *x.shape))
         for side, (view, some) in enumerate(zip(self._sides(), (far_side < 1.0, far_side > 0.0), strict=True)):
             if np.any(some):
                 own = None if relative is None else relative[some]
-                found[side, some] = view._solve(x[some], u[some], up[some], tolerance, own)
-        result: FloatArray = np.where(far_side > 0.0, found[1], found[0])
+                limits[side, some] = view._solve(x[some], u[some], up[some], tolerance, own)
+        result: FloatArray = np.where(far_side > 0.0, limits[1], limits[0])
         both = (far_side > 0.0) & (far_side < 1.0)
         if np.any(both):
-            probits = _probit(np.clip(found[:, both], 1e-300, 1.0 - 1e-16))
+            probits = ndtri(np.clip(limits[:, both], 1e-300, 1.0 - 1e-16))
             result[both] = ndtr((1.0 - far_side[both]) * probits[0] + far_side[both] * probits[1])
         return result
 
     def variance(self, errors: FloatArray) -> FloatArray:
         """The model's relative variance T of the rate at numbers of errors, without allowance; shape of `errors`."""
-        z = _probit(np.minimum(errors, self.comparisons - 0.5) / self.comparisons)
+        z = ndtri(np.minimum(errors, self.comparisons - 0.5) / self.comparisons)
         shared, effect = self._parts(z, self.correlations.rho_identity, self.correlations.rho_pair)
-        return shared + effect * self._alone(z)
+        return np.asarray(shared + effect * self._alone(z))
 
     def identity_share(self, rate: float) -> float:
         """V/T: how much of the variance comes from comparisons that share one identity."""
-        z = _probit(np.array([np.clip(rate, 1e-12, 0.5)]))
+        z = ndtri(np.array([np.clip(rate, 1e-12, 0.5)]))
         shared, effect = self._parts(z, self.correlations.rho_identity, self.correlations.rho_pair)
         return float((shared / (shared + effect * self._alone(z)))[0])
 
@@ -344,23 +337,21 @@ class LatentModel:
         self, errors: FloatArray, deviate: FloatArray, upper: BoolArray, tolerance: float, relative: FloatArray | None
     ) -> FloatArray:
         """Limits of the rate of errors, from the side that the model was fitted from; shape (J,)."""
-        from scipy.special import ndtr, ndtri
-
         x = self.comparisons - errors if self.mirrored else errors
         up = ~upper if self.mirrored else upper
-        z_hat = _probit(np.maximum(x, 0.5) / self.comparisons)
+        z_hat = ndtri(np.maximum(x, 0.5) / self.comparisons)
         sample = self._sample(x, z_hat, self.own.at(x) if relative is None else relative)
 
         def gap(z: FloatArray, entries: IntArray) -> FloatArray:
             seen = sample[0][entries], sample[1][entries]
             tail = self._tail(x[entries], z, deviate[entries], up[entries], seen)
-            signed: FloatArray = ndtri(np.clip(tail, 1e-300, 1.0 - 1e-16)) + deviate[entries]
+            signed = ndtri(np.clip(tail, 1e-300, 1.0 - 1e-16)) + deviate[entries]
             return np.where(up[entries], signed, -signed)
 
         # about where the limit of a log-normal rate lies
         total, *_ = self._total(z_hat, deviate, up, sample)
         away = np.where(up, deviate, -deviate) * np.sqrt(np.log1p(total))
-        away = _probit(np.clip(ndtr(z_hat) * np.exp(away), 1e-300, 0.999)) - z_hat
+        away = ndtri(np.clip(ndtr(z_hat) * np.exp(away), 1e-300, 0.999)) - z_hat
         near, guess = (np.clip(z_hat + share * away, LOWEST, TOP) for share in (0.8, 1.2))
         z = solve_decreasing(gap, near, guess, (LOWEST, TOP), tolerance)
         rate = np.where(z >= TOP, 1.0, np.where(z <= LOWEST, 0.0, ndtr(z)))
@@ -374,10 +365,7 @@ class LatentModel:
         self, errors: FloatArray, z: FloatArray, deviate: FloatArray, upper: BoolArray, sample: tuple[FloatArray, ...]
     ) -> FloatArray:
         """P(X ≤ errors) (for upper limits) or P(X ≥ errors), mid-P, at the probit rates z; shape (J,)."""
-        from scipy.special import ndtr
-
-        n, p = self.comparisons, ndtr(z)
-        alone = ndtr(-z) / (n * p)
+        n, p, alone = self.comparisons, ndtr(z), self._alone(z)
         total, effect = self._total(z, deviate, upper, sample)
         clump = effect
         if self.metric == "far":
@@ -405,8 +393,6 @@ class LatentModel:
         sigma = np.where(known, weight * error + (1.0 - weight) * own_error, error)
         total = model * np.exp(shift + np.where(upper, deviate * sigma, 0.0))
         if self.beyond is not None:
-            from scipy.special import ndtr
-
             total = total + self.beyond(z, upper) / ndtr(z) ** 2
         return total, effect
 
@@ -431,7 +417,7 @@ class LatentModel:
         """
         rho_s, rho_w = self.correlations.rho_identity, min(self.correlations.rho_pair, MOST)
         people = self.shown_by or self.effective_identities
-        depth = np.maximum(float(_probit(np.array(self.settings.pool(self.metric)[0]))) - z, 0.0)
+        depth = np.maximum(float(ndtri(np.array(self.settings.pool(self.metric)[0]))) - z, 0.0)
         share, error = -np.expm1(-self.settings.tail * depth), math.sqrt(self.settings.kurtosis / people)
         if self.metric == "far":
             rise = share * max(rho_w - rho_s, 0.0)
@@ -452,8 +438,6 @@ class LatentModel:
 
     def _parts(self, z: FloatArray, identity: ArrayLike, pair: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """V, the relative variance from comparisons that share one identity, and D, the design effect of clusters."""
-        from scipy.special import ndtr
-
         p, rest, n = ndtr(z), ndtr(-z), self.comparisons
         shared = np.zeros_like(z)
         if self.design.sharing > 0.0:
@@ -463,40 +447,26 @@ class LatentModel:
 
     def _alone(self, z: FloatArray) -> FloatArray:
         """(1 − p)/(Np): the relative variance of as many independent comparisons."""
-        from scipy.special import ndtr
-
-        result: FloatArray = ndtr(-z) / (self.comparisons * ndtr(z))
-        return result
+        return np.asarray(ndtr(-z) / (self.comparisons * ndtr(z)))
 
     def _notes(self, errors: float, erring: float) -> tuple[Note, ...]:
         """What was assumed, what the errors come from, and what would narrow the interval."""
         notes: list[Note] = []
-        assumed = self.settings.assumed_people
-        if self.correlations.people < assumed and self.design.sharing + self.design.within > 0.0:
-            rho = [self.settings.assumed_pair] if self.metric == "frr" else []
-            rho = rho or [self.settings.assumed_identity, self.settings.assumed_pair]
-            share = 100.0 * assumed / (assumed + self.correlations.people)
+        settings, far = self.settings, self.metric == "far"
+        if self.correlations.people < settings.assumed_people and self.design.sharing + self.design.within > 0.0:
+            share = 100.0 * settings.assumed_people / (settings.assumed_people + self.correlations.people)
+            rho = (f"{settings.assumed_identity:g} and " if far else "") + f"{settings.assumed_pair:g}"
             text = (
                 "these data show little of how errors are correlated (few identities, or few different scores): the "
-                f"correlations are {share:.0f}% assumed, {' and '.join(f'{value:g}' for value in rho)}"
+                f"correlations are {share:.0f}% assumed, {rho}"
             )
             notes.append(Note("assumed-correlations", text))
         if 0.0 < errors < self.comparisons and erring < FEW:
-            shown = f"{erring:.0f}" if erring >= 1.5 else "one"
-            if self.metric == "far":
-                what = f"about {shown} identity {'pairs' if erring >= 1.5 else 'pair'}"
-            else:
-                what = f"about {shown} {'identities' if erring >= 1.5 else 'identity'}"
+            one, many = ("identity pair", "identity pairs") if far else ("identity", "identities")
+            clusters = f"{erring:.0f} {many}" if erring >= 1.5 else f"one {one}"
             text = (
-                f"the errors come from {what}: more images of the same people would narrow the interval little; more "
-                "people, or a claim about a larger rate, would"
+                f"the errors come from about {clusters}: more images of the same people would narrow the interval "
+                "little; more people, or a claim about a larger rate, would"
             )
             notes.append(Note("few-erring", text))
         return tuple(notes)
-
-
-def _probit(rate: FloatArray) -> FloatArray:
-    from scipy.special import ndtri
-
-    result: FloatArray = ndtri(rate)
-    return result

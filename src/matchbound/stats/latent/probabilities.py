@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
+from matchbound.stats.normal import ndtr
 
 HIGHEST = 0.999
 """Correlations are kept within ±HIGHEST."""
@@ -49,21 +50,19 @@ def _excess_at_angle(z: FloatArray, angle: FloatArray) -> FloatArray:
     nodes, weights = legendre(12)
     sine = np.sin(angle[..., None] * nodes)
     inside = np.exp(-(z[..., None] ** 2) / (1.0 + sine)) @ weights
-    result: FloatArray = angle / (2.0 * np.pi) * inside
-    return result
+    return np.asarray(angle / (2.0 * np.pi) * inside)
 
 
 def orthant(h: ArrayLike, k: ArrayLike, rho: ArrayLike) -> FloatArray:
     """Φ₂(h, k; ρ), the shape of the arguments broadcast together, by Owen's T."""
-    from scipy.special import ndtr, owens_t
+    from scipy.special import owens_t
 
     h, k, rho = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (h, k, rho)))
     h, k = np.where(h == 0.0, 1e-12, h), np.where(k == 0.0, 1e-12, k)
     spare = np.sqrt(1.0 - rho * rho)
     opposite = np.where(h * k > 0.0, 0.0, 0.5)
     value = (ndtr(h) + ndtr(k)) / 2.0 - owens_t(h, (k / h - rho) / spare) - owens_t(k, (h / k - rho) / spare)
-    result: FloatArray = np.maximum(value - opposite, 0.0)
-    return result
+    return np.asarray(np.maximum(value - opposite, 0.0))
 
 
 def excess_of_two(h: ArrayLike, k: ArrayLike, rho: ArrayLike) -> FloatArray:
@@ -78,8 +77,7 @@ def excess_of_two(h: ArrayLike, k: ArrayLike, rho: ArrayLike) -> FloatArray:
     sine, cosine = np.sin(theta), np.cos(theta)
     h, k = h[..., None], k[..., None]
     inside = np.exp(-(h * h + k * k - 2.0 * h * k * sine) / (2.0 * cosine * cosine)) @ weights
-    result: FloatArray = angle / (2.0 * np.pi) * inside
-    return result
+    return np.asarray(angle / (2.0 * np.pi) * inside)
 
 
 def implied_correlation(z: ArrayLike, target: ArrayLike, start: ArrayLike | None = None) -> FloatArray:
@@ -92,8 +90,6 @@ def implied_correlation(z: ArrayLike, target: ArrayLike, start: ArrayLike | None
     start
         Where to begin, when a close value is known.
     """
-    from scipy.special import ndtr
-
     z, target = np.broadcast_arrays(np.asarray(z, dtype=np.float64), np.asarray(target, dtype=np.float64))
     edge = float(np.arcsin(HIGHEST))
     low, high = np.full(z.shape, -edge), np.full(z.shape, edge)
@@ -115,8 +111,7 @@ def implied_correlation(z: ArrayLike, target: ArrayLike, start: ArrayLike | None
         angle = np.where(np.abs(gap) < enough, angle, moved)
         if bool(np.all(done)):
             break
-    result: FloatArray = np.sin(angle)
-    return result
+    return np.asarray(np.sin(angle))
 
 
 def count_tail(
@@ -136,7 +131,7 @@ def count_tail(
     upper : bool array, shape (J,)
         Where true, P(X < x) + ½P(X = x), for an upper limit; else P(X > x) + ½P(X = x), for a lower one.
     """
-    from scipy.special import betainc, betaincc, expit, ndtr
+    from scipy.special import betainc, betaincc, expit
 
     x, n = errors, trials
     scale = np.maximum(np.sqrt(np.log1p(np.maximum(spread, 0.0) / (1.0 - rate) ** 2)), 1e-5)
@@ -214,8 +209,7 @@ def _location(rate: FloatArray, scale: FloatArray) -> FloatArray:
 
 
 def _logit(rate: FloatArray) -> FloatArray:
-    result: FloatArray = np.log(rate) - np.log1p(-rate)
-    return result
+    return np.asarray(np.log(rate) - np.log1p(-rate))
 
 
 def solve_decreasing(

@@ -31,8 +31,8 @@ import numpy as np
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.counts.tally import GenuineTally
 from matchbound.stats.budget import ANGLES
-from matchbound.stats.latent import LatentModel, fit_genuine, genuine_variance, rank_grid
-from matchbound.stats.latent.curves import Curve, smooth
+from matchbound.stats.latent import LatentModel, fit_genuine, own_variance, rank_grid
+from matchbound.stats.latent.fit import Curve, smooth
 from matchbound.stats.latent.probabilities import excess, implied_correlation
 
 
@@ -313,7 +313,7 @@ def at_errors(model: LatentModel, person: IntArray, people: int, erred: BoolArra
         return model
     errors = np.bincount(person[erred], minlength=people).astype(np.int64)
     tally = GenuineTally(np.bincount(person, minlength=people).astype(np.int64), errors[None])
-    own = model.own.joined(genuine_variance(tally, model.mirrored))
+    own = model.own.joined(own_variance("frr", tally, model.effective_identities, model.mirrored))
     return replace(model, own=own, other=model.other and at_errors(model.other, person, people, erred))
 
 
@@ -394,7 +394,7 @@ def gallery_variance(person: IntArray, holder: IntArray, score: FloatArray, size
     different = (u * u - uu - jj + dd) / (size * (size - 1.0) * pairs) if rows else one
     rho = implied_correlation(ndtri(one), one * one * (same / np.maximum(different, one * one / 4.0) - 1.0))
     z = np.asarray(ndtri(hits / n))
-    return GalleryVariance(size, smooth(z, rho, u, POOL, 1.0, 0.0), z, u / hits)
+    return GalleryVariance(size, smooth(z, rho, u, POOL, 0.0), z, u / hits)
 
 
 def threshold_at(best: FloatArray, fpir: float) -> float:
