@@ -29,8 +29,7 @@ from matchbound.cli.options import READING
 from matchbound.data.example import audit_file, scores_files
 from matchbound.errors import DataError, UsageError, argument
 from matchbound.report.local import server
-from matchbound.report.local.server import LocalPage
-from matchbound.report.local.work import Made, Settings, Work
+from matchbound.report.local.server import LocalPage, Made, Settings, Work
 from matchbound.show.numbers import percent
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")

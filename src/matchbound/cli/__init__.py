@@ -10,11 +10,11 @@ import sys
 import threading
 from collections.abc import Sequence
 
+# A terminal narrower than this (``COLUMNS``) is taken for one that does not know its width
 FEWEST_COLUMNS = 20
-"""A terminal narrower than this (``COLUMNS``) is taken for one that does not know its width."""
 
+# what the parser sees for ``-``, which it would take for an option
 STDIN = "<stdin>"
-"""What the parser sees for ``-``, which it would take for an option."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

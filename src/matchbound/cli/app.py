@@ -14,8 +14,8 @@ from matchbound._version import __version__
 from matchbound.cli.command import execute, in_options
 from matchbound.errors import MatchboundError, UsageError, shorten, without_secrets
 
+# the style of what somebody types, as in the help of the verbs, which is Markdown
 CODE = "markdown.code"
-"""The style of what somebody types, as in the help of the verbs, which is Markdown."""
 EXAMPLES = f"""Examples:
 
  • [{CODE}]matchbound check scores.csv[/]
@@ -25,43 +25,24 @@ EXAMPLES = f"""Examples:
 
 [{CODE}]matchbound VERB --help[/] tells more, [{CODE}]matchbound --install-completion[/] sets up the shell.
 """
+# each verb, in the order of work: the module of this package that holds it, its purpose, and an example
 VERBS = {
     "plan": ("planning", "How many people a bound or a width needs.", "--far 0.0001 --upper 0.0002"),
-    "protocol": (
-        "planning",
-        "Which comparisons to make with a given budget.",
-        "faces.npz --budget 10000 --output pairs.csv",
-    ),
+    "protocol": ("planning", "Which comparisons to make with a budget.", "faces.npz --budget 10000 -o pairs.csv"),
     "check": ("check", "What the data are, and what they can support.", "scores.csv"),
-    "evaluate": (
-        "evaluate",
-        "FAR and FRR at given thresholds, with intervals.",
-        'scores.csv --threshold 0.5 --claim "far<1e-3"',
-    ),
-    "roc": ("roc", "FRR at a given FAR, EER, AUC, and pictures of the curve.", "faces.npz --far 0.001 --plot det.png"),
-    "identify": (
-        "identify",
-        "Searches in a gallery (1:N): FPIR, FNIR and CMC.",
-        "--gallery g.npz --probes p.npz --threshold 0.6 --fpir 0.01",
-    ),
-    "errors": (
-        "check",
-        "Which comparisons erred, worst first: where wrong labels hide.",
-        "scores.csv --threshold 0.5 --most 50",
-    ),
+    "evaluate": ("evaluate", "FAR and FRR at given thresholds, with intervals.", "scores.csv --threshold 0.5"),
+    "roc": ("roc", "FRR at a given FAR, EER, AUC, and pictures.", "faces.npz --far 0.001 --plot det.png"),
+    "identify": ("identify", "Searches in a gallery (1:N).", "--gallery g.npz --probes p.npz --threshold 0.6"),
+    "errors": ("check", "Which comparisons erred: where wrong labels hide.", "scores.csv --threshold 0.5 --most 50"),
     "groups": ("groups", "Rates by group, and the gaps between groups.", "faces.npz --threshold 0.6 --group sex"),
     "compare": ("compare", "Two systems on the same comparisons: is one better?", "old.csv new.csv --far 0.001"),
     "report": ("report", "One page for an auditor: HTML, Markdown or LaTeX.", "faces.npz --output report.html"),
     "open": ("open", "The report in a browser, from a page on this machine.", "scores.csv --threshold 0.5"),
     "demo": ("demo", "The main workflow on synthetic data.", "--report demo-report.html"),
-    "coverage": (
-        "coverage",
-        "How often intervals cover the true rate, on a model or on your own data.",
-        "--data faces.npz --far 0.01 --identities 50",
-    ),
+    "coverage": ("coverage", "How often intervals cover the true rate.", "--data faces.npz --far 0.01"),
     "warm": ("demo", "Compile now, so that the first evaluation need not wait.", ""),
 }
-"""Each verb, in the order of work: the module of this package that holds it, its purpose, and an example."""
+# what to type here, and the words of other tools for it
 HINTS = {
     "use --level, which is 1 - alpha": "--alpha",
     "use --level": "--confidence --confidence-level --conf",
@@ -79,7 +60,7 @@ HINTS = {
     "use --format csv": "--csv",
     "use --workers": "--n-jobs --jobs --threads",
 }
-"""What to type here, and the words of other tools for it."""
+# options that only some verbs have
 VERBS_WITH = {
     "evaluate or report": "--fta --fte --failures",
     "evaluate": "--threshold --prior --linkage",
@@ -88,9 +69,8 @@ VERBS_WITH = {
     "identify": "--fpir",
     "groups": "--people --group",
 }
-"""Options that only some verbs have."""
+# options that take a rate, which may be typed in percent
 RATES = "--far --frr --fmr --fnmr --fpir --upper --width --prior --claim --level --min-dcf --act-dcf"
-"""Options that take a rate, which may be typed in percent."""
 _PERCENT = re.compile(r"([0-9]*\.?[0-9]+(?:e-?[0-9]+)?)%", re.IGNORECASE)
 
 
@@ -184,6 +164,9 @@ def _explain(error: Exception, verb: str) -> int:
 def _wrong_usage(error: cyclopts.CycloptsError, verb: str) -> str:
     """What is wrong with the words typed, with a hint where they are another tool's or another verb's."""
     ending = f"(see matchbound {verb}{' ' if verb else ''}--help)"
+    if isinstance(error, cyclopts.ValidationError) and error.argument is not None and error.argument.tokens:
+        option = error.argument.tokens[0].keyword or error.argument.name
+        return f"{option} {error.exception_message.removeprefix(option.lstrip('-') + ' ')} {ending}"
     if isinstance(error, cyclopts.UnknownOptionError):
         option = (error.token.keyword or error.token.value).partition("=")[0].lower()
         for hint, words in HINTS.items():

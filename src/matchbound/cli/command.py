@@ -34,28 +34,28 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+# the exit code when a claim is not shown
 NOT_SHOWN = 3
-"""The exit code when a claim is not shown."""
+# comparisons up to which the data are a pilot of the study that would settle a claim
 MOST_PILOT = 2_000_000
-"""Comparisons up to which the data are a pilot of the study that would settle a claim."""
+# arguments that name a file to write
 WRITTEN = ("output", "plot", "report", "checkpoint")
-"""Arguments that name a file to write."""
+# arguments that name files to read; an option of a reader may, too
 READ = (
     "file files data gallery probes candidates against against_gallery against_probes pilot protocol failures "
     "failed_enrolments failed_probes threshold_from people"
 )
-"""Arguments that name files to read; an option of a reader may, too."""
 LABORATORY = ("system", "operator", "test_id", "date", "note")
+# arguments that change no number, or that may hold secrets: provenance leaves them out
 NO_PARAMETERS = {
     *(*WRITTEN, *LABORATORY, "format", "terms", "quiet", "workers", "dask", "checkpoint_every", "option", "seed"),
     *("title", "search_protocol"),
 }
-"""Arguments that change no number, or that may hold secrets: provenance leaves them out."""
+# arguments of Python that are options of the same name; the others go to readers with ``--option``
 OPTIONS = (
     "reader similarity distance missing repeats weighting far frr fpir upper width prior power level instances budget "
     "rank group people failures threshold method"
 )
-"""Arguments of Python that are options of the same name; the others go to readers with ``--option``."""
 Verdicts = list[tuple[Claim, float | None]]
 
 
@@ -341,6 +341,7 @@ def _check_writable(option: str, place: str, sources: list[str]) -> None:
         raise UsageError(f"{option} {place}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
 
 
+# the verb that judges claims about each kind of result
 WHERE: dict[Home, str] = {
     "rates": "evaluate --threshold",
     "curve": "roc",
@@ -348,7 +349,6 @@ WHERE: dict[Home, str] = {
     "groups": "groups",
     "searches": "identify",
 }
-"""The verb that judges claims about each kind of result."""
 
 
 def read_claims(texts: Sequence[str] | None, *homes: Home, failures: object = None) -> list[tuple[str, Statement]]:

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from matchbound.cli import options as opt
 from matchbound.cli.command import Outcome, write_figure
+from matchbound.results.interval import check_level
 from matchbound.results.points import OperatingPoint
 from matchbound.results.rates import Rate
 
@@ -26,9 +27,9 @@ def coverage(
     data: str | None = None,
     far: opt.Fars = None,
     frr: opt.Frrs = None,
-    frr_at_far: list[float] | None = None,
+    frr_at_far: opt.Rates = None,
     method: Annotated[list[str] | None, opt.choice("Interval method; repeatable", METHODS, several=True)] = None,
-    level: opt.Levels = None,
+    level: Annotated[list[float] | None, Parameter(validator=opt.each(check_level))] = None,
     identities: list[int] | None = None,
     instances: int | None = None,
     replications: Annotated[int, Parameter(validator=opt.at_least(1))] = 200,
@@ -52,6 +53,7 @@ def coverage(
         far: FAR to be covered; repeatable.
         frr: FRR to be covered; repeatable.
         frr_at_far: FARs at which to cover FRR of the curve; repeatable.
+        level: Confidence level; repeatable.
         identities: Identities in each data set; repeatable.
         instances: Instances of each identity: of a model exactly, of embeddings at most.
         replications: Data sets.
@@ -64,8 +66,6 @@ def coverage(
     from matchbound.study.models import SyntheticModel
 
     asked = {"far": far, "frr": frr, "frr@far": frr_at_far}
-    for name, rates in asked.items():
-        opt.check_rates(f"--{name.replace('@', '-at-')}", rates)
     with opt.Working(workers, dask).started() as how:
         study = coverage_study(
             SyntheticModel() if data is None else reading.load((data,)),

@@ -14,7 +14,6 @@ from matchbound.cli.command import RUN, Outcome, provenance, read_claims, wrote
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.files.names import own_names
-from matchbound.results.interval import check_rate, check_whole
 from matchbound.results.search_rates import SearchRate
 
 if TYPE_CHECKING:
@@ -26,8 +25,8 @@ def identify(
     gallery: list[str],
     probes: list[str],
     threshold: opt.Thresholds = None,
-    fpir: list[float] | None = None,
-    rank: list[int] | None = None,
+    fpir: opt.Rates = None,
+    rank: Annotated[list[int] | None, Parameter(validator=opt.at_least(1))] = None,
     gallery_size: list[int] | None = None,
     claim: list[str] | None = None,
     group: str | None = None,
@@ -83,10 +82,6 @@ def identify(
     claims = read_claims(claim, "searches")
     if gallery_size and not at:
         raise UsageError("--gallery-size gives FPIR at a threshold; give --threshold too")
-    for value in fpir or ():
-        check_rate(value, "--fpir", "0.01")
-    for place in ranks:
-        check_whole(place, "--rank")
     if (group or people) and len(at) != 1:
         raise UsageError("rates by group are at one threshold; give --threshold once")
     if (against_gallery is None) != (against_probes is None):

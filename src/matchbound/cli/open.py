@@ -17,17 +17,17 @@ from matchbound.cli.command import RUN, Run, about, read_claims
 from matchbound.cli.report import report
 from matchbound.data.embeddings import SIMILARITIES
 from matchbound.data.scores import MISSING
-from matchbound.errors import MatchboundError, MatchboundWarning, UsageError, spelled, without_secrets
-from matchbound.notes import heard
+from matchbound.errors import MatchboundError, MatchboundWarning, UsageError, spelled
 from matchbound.readers.read import READERS
 from matchbound.show.section import verdict_of
 from matchbound.show.terms import speaking
 
 if TYPE_CHECKING:
     from matchbound.counting.run import Progress
-    from matchbound.report.local.work import Made, Make, Settings
+    from matchbound.report.local.server import Made, Make, Settings
 
 CHOICES: dict[str, list[str]] = {"reader": list(READERS), "similarity": list(SIMILARITIES), "missing": list(MISSING)}
+# arguments of Python functions, and what the page calls them
 FIELDS = {
     "reader": "Format",
     "missing": "Comparisons without a score:",
@@ -38,7 +38,6 @@ FIELDS = {
     "far": "“FARs to report FRR at”",
     "threshold": "“Thresholds”",
 }
-"""Arguments of Python functions, and what the page calls them."""
 
 
 def open(
@@ -68,8 +67,7 @@ def open(
     import webbrowser
 
     from matchbound.data.example import audit_file
-    from matchbound.report.local.server import LocalPage
-    from matchbound.report.local.work import Settings, Work
+    from matchbound.report.local.server import LocalPage, Settings, Work
 
     read_claims(claim, "rates", "curve")
     settings = Settings(
@@ -101,7 +99,7 @@ def maker(reading: opt.Reading, seed: int) -> Make:
     """What makes a report of the files and settings that the page holds."""
 
     def make(files: Mapping[str, Sequence[str]], settings: Settings, progress: Progress) -> Made:
-        from matchbound.report.local.work import Made
+        from matchbound.report.local.server import Made
 
         if about("rates", read_claims(settings.claim, "rates", "curve")) and not settings.threshold:
             raise UsageError("a requirement on rates at a threshold needs a threshold")
@@ -121,8 +119,8 @@ def maker(reading: opt.Reading, seed: int) -> Make:
         RUN.set(Run(arguments={"verb": "open", "files": paths, "seed": seed, "quiet": True, **chosen}))
         terms: Any = "iso" if settings.iso else "plain"
         try:
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always", MatchboundWarning)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", MatchboundWarning)  # the report has its notes
                 page, run = opt.Page(output="report.html", terms=terms), _Watched(progress=progress)
                 outcome = report(
                     *paths, reading=own, running=run, page=page, interval=opt.Interval(seed=seed), **chosen
@@ -132,7 +130,7 @@ def maker(reading: opt.Reading, seed: int) -> Make:
         with speaking(terms):
             verdicts = [verdict_of(claim, at) for claim, at in outcome.claims]
         shown = [{"claim": one.requirement, "verdict": one.verdict, "reason": one.reason} for one in verdicts]
-        return Made(outcome.document or "", shown, [without_secrets(in_page_words(note)) for note in heard(caught)])
+        return Made(outcome.document or "", shown)
 
     return make
 

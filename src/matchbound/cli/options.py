@@ -34,10 +34,10 @@ EXPERT = Group("For experts", sort_key=2)
 WORK = Group("Long runs", sort_key=3)
 OUTPUT = Group("Output", sort_key=4)
 LABORATORY = Group("For a laboratory", sort_key=5)
+# beyond these, a Parquet or text table stays on disk and is counted batch by batch
 LARGE_ROWS, LARGE_BYTES = 30_000_000, 2 << 30
-"""Beyond these, a Parquet or text table stays on disk and is counted batch by batch."""
+# reading a file shorter than this shows no progress
 LONG_BYTES = 64 << 20
-"""Reading a file shorter than this shows no progress."""
 
 
 def choice(help: str, names: Sequence[str], *, several: bool = False, **more: Any) -> Parameter:
@@ -50,83 +50,69 @@ def choice(help: str, names: Sequence[str], *, several: bool = False, **more: An
     return Parameter(help=f"{help}: {', '.join(names)}.", converter=convert, **more)
 
 
+def each(check: Callable[[Any], object]) -> Callable[[object, Any], None]:
+    """A validator of one value or of several; `check` raises a ValueError for one that will not do."""
+
+    def validate(_: object, value: Any) -> None:
+        for item in value if isinstance(value, list) else [] if value is None else [value]:
+            check(item)
+
+    return validate
+
+
 def at_least(least: int, most: int = sys.maxsize) -> Callable[[object, Any], None]:
     """Check of an option that is a whole number."""
 
-    def check(_: object, value: Any) -> None:
-        if value is not None and not least <= value <= most:
-            raise ValueError(f"must be at least {least}" if value < least else f"must be at most {most}")
+    def check(value: int) -> None:
+        if not least <= value <= most:
+            raise ValueError(f"must be at {f'least {least}' if value < least else f'most {most}'}; got {value}")
 
-    return check
-
-
-def _a_level(_: object, value: Any) -> None:
-    for level in value if isinstance(value, list) else [0.5 if value is None else value]:
-        try:
-            check_level(level)
-        except UsageError:
-            raise ValueError(f"must lie between 0 and 1, such as 0.95{percent_meant(level)}") from None
+    return each(check)
 
 
-def _a_picture(_: object, value: Any) -> None:
-    if value not in (None, STDIN) and Path(value).suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise ValueError("must end in .png, .svg or .pdf")
+def _check_rate(rate: float) -> None:
+    """Raise unless the value is in [0, 1); 1 is most often a percentage without its sign."""
+    if not 0.0 <= rate < 1.0:
+        raise ValueError(f"must lie between 0 and 1, such as 0.001; got {rate:g}{percent_meant(rate)}")
 
 
-def check_rates(option: str, rates: Sequence[float] | None) -> None:
-    """Raise unless each value is in [0, 1); 1 is most often a percentage without its sign."""
-    for rate in rates or ():
-        if not 0.0 <= rate < 1.0:
-            raise UsageError(f"{option} must lie between 0 and 1, such as 0.001; got {rate:g}{percent_meant(rate)}")
+def _check_picture(path: str) -> None:
+    if path != STDIN and Path(path).suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise ValueError(f"must end in .png, .svg or .pdf; got {path}")
 
 
-def read_priors(option: str, words: list[str] | None) -> list[float | str]:
-    """Priors as numbers, or names of evaluations, checked before any work is done."""
+def _priors(_: object, tokens: Sequence[Any]) -> list[float | str]:
+    """Priors as numbers, or names of evaluations."""
     priors: list[float | str] = []
-    for word in words or ():
+    for token in tokens:
         try:
-            priors.append(float(word))
+            priors.append(float(token.value))
         except ValueError:
-            priors.append(word)
-        try:
-            weights_of(priors[-1], 1.0, 1.0)
-        except UsageError as error:
-            raise UsageError(f"{option}: {error}") from None
+            priors.append(token.value)
+        weights_of(priors[-1], 1.0, 1.0)
     return priors
 
 
-Files = Annotated[
-    str, Parameter(help="Score tables or embeddings: CSV, TSV, Parquet, .npz, an address, or - for standard input.")
-]
+Files = Annotated[str, Parameter(help="Scores or embeddings: CSV, TSV, Parquet, .npz, an address, - (standard input).")]
 Thresholds = Annotated[list[float] | None, Parameter(help="Decision threshold; repeat it for several.")]
 Threshold = Annotated[float | None, Parameter(help="Decision threshold.")]
-Far = Annotated[float | None, Parameter(alias="--fmr")]
-Frr = Annotated[float | None, Parameter(alias="--fnmr")]
-Fars = Annotated[list[float] | None, Parameter(alias="--fmr")]
-Frrs = Annotated[list[float] | None, Parameter(alias="--fnmr")]
-ClaimTexts = Annotated[
-    list[str] | None,
-    Parameter(
-        help='A requirement, such as "far<1e-3" or "frr@far=1e-3<5%"; repeatable. Exit code 3 when one is not shown.'
-    ),
-]
-Level = Annotated[float, Parameter(help="Confidence level.", validator=_a_level)]
-Levels = Annotated[list[float] | None, Parameter(help="Confidence level; repeatable.", validator=_a_level)]
+Rates = Annotated[list[float] | None, Parameter(validator=each(_check_rate))]
+Far = Annotated[float | None, Parameter(alias="--fmr", validator=each(_check_rate))]
+Frr = Annotated[float | None, Parameter(alias="--fnmr", validator=each(_check_rate))]
+Fars = Annotated[Rates, Parameter(alias="--fmr")]
+Frrs = Annotated[Rates, Parameter(alias="--fnmr")]
+CLAIM = 'A requirement, such as "far<1e-3" or "frr@far=1e-3<5%"; repeatable. Exit code 3 when one is not shown.'
+ClaimTexts = Annotated[list[str] | None, Parameter(help=CLAIM)]
+Level = Annotated[float, Parameter(help="Confidence level.", validator=each(check_level))]
 Resamples = Annotated[int, Parameter(help="Bootstrap replicates.", validator=at_least(1, 10_000_000))]
 Seed = Annotated[int, Parameter(help="Seed of everything random.", validator=at_least(0))]
 Weighting = Annotated[Literal["comparisons", "identities"], Parameter(help="Weight comparisons or identities equally.")]
-Groups = Annotated[
-    list[str] | None, Parameter(help="Column with the group of each person; repeat it for intersections of several.")
-]
-People = Annotated[
-    str | None,
-    Parameter(help="Table of people (identity, sex, …) that holds the --group columns, where the data do not."),
-]
-MinDcf = Annotated[
-    list[str] | None, Parameter(help="Prior for minDCF, or the name of an evaluation (sre08, sre16, voxsrc, …).")
-]
+Groups = Annotated[list[str] | None, Parameter(help="Column with groups of people; repeat it for intersections.")]
+People = Annotated[str | None, Parameter(help="Table of people (identity, sex, …) with the --group columns.")]
+Priors = Annotated[list[float | str] | None, Parameter(converter=_priors)]
+MinDcf = Annotated[Priors, Parameter(help="Prior for minDCF, or the name of an evaluation (sre16, voxsrc, …).")]
 Cllr = Annotated[bool, Parameter(help="Cllr and minCllr; scores are natural log-likelihood ratios.")]
-Plot = Annotated[str | None, Parameter(help="Picture to write: .png, .svg or .pdf.", validator=_a_picture)]
+Plot = Annotated[str | None, Parameter(help="Picture to write: .png, .svg or .pdf.", validator=each(_check_picture))]
 Reader = Annotated[str | None, choice("File format, if not detected automatically", tuple(READERS), group=FILES)]
 Workers = Annotated[int | None, Parameter(validator=at_least(1))]
 Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], help="No progress and no warnings on stderr.", group=OUTPUT)]
@@ -164,6 +150,9 @@ class Working:
     @contextmanager
     def started(self) -> Iterator[dict[str, Any]]:
         """The arguments of a library call that counts: workers, executor, progress."""
+        from matchbound import kernels  # late: it looks at the environment, and what is wrong there is an error here
+
+        kernels.tell_of_compiling = kernels.tell_of_compiling and not RUN.get().quiet
         with ExitStack() as stack:
             executor = None
             if self.dask is not None:
@@ -195,27 +184,28 @@ class Running(Working):
 
 
 @contextmanager
-def bar(what: str = "comparing") -> Iterator[Any]:
-    """A progress bar with rate and time left, on a terminal only."""
-    from matchbound import kernels  # late: it looks at the environment, and what is wrong there is an error of the run
-
-    quiet = RUN.get().quiet
-    kernels.tell_of_compiling = kernels.tell_of_compiling and not quiet
-    if quiet or not sys.stderr.isatty():
+def bar(what: str = "comparing", least: int = 0) -> Iterator[Any]:
+    """A progress bar with rate and time left, on a terminal only, and where there is much to do."""
+    if RUN.get().quiet or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     shown = (TextColumn("{task.percentage:>3.0f}%"), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
-    with Progress(TextColumn(what), BarColumn(), *shown, console=Console(stderr=True), transient=True) as drawn:
-        task = drawn.add_task(what, total=None, rate="")
+    drawn = Progress(TextColumn(what), BarColumn(), *shown, console=Console(stderr=True), transient=True)
+    task = drawn.add_task(what, total=None, rate="")
 
-        def progress(done: int, total: int) -> None:
-            speed = drawn.tasks[0].speed
-            drawn.update(task, completed=done, total=total or None, rate=f"{speed:,.3g}/s" if speed else "")
+    def progress(done: int, total: int) -> None:
+        if max(done, total) >= least:
+            drawn.start()
+        speed = drawn.tasks[0].speed
+        drawn.update(task, completed=done, total=total or None, rate=f"{speed:,.3g}/s" if speed else "")
 
+    try:
         yield progress
+    finally:
+        drawn.stop()
 
 
 @Parameter(name="*", group=OUTPUT)
@@ -334,16 +324,7 @@ class Reading:
         options = _reader_options(self.option) | ({} if group is None else {"group": group})
         if self.missing != "error":
             options["missing"] = self.missing
-        with ExitStack() as stack:
-            shown: list[Any] = []
-
-            def progress(done: int, total: int) -> None:
-                if not shown and max(done, total) >= LONG_BYTES:
-                    shown.append(stack.enter_context(bar("reading")))
-                if shown and shown[0] is not None:
-                    shown[0](done, total)
-
-            stack.enter_context(reporting(progress))
+        with bar("reading", LONG_BYTES) as progress, reporting(progress):
             data = read(
                 names[0] if len(names) == 1 else names,
                 reader=self.reader,
@@ -438,10 +419,10 @@ def is_large(name: str) -> bool:
         return False  # reading it will tell what is wrong
 
 
+# arguments of `read` that are options of their own on the command line
 _OWN_OPTIONS = {"path": "name the files as arguments"} | {
     name: f"use --{name}" for name in ("reader", "distance", "similarity", "repeats", "missing")
 }
-"""Arguments of `read` that are options of their own on the command line."""
 
 
 def _reader_options(pairs: Sequence[str] | None) -> dict[str, Any]:
@@ -464,5 +445,5 @@ def _reader_options(pairs: Sequence[str] | None) -> dict[str, Any]:
 
 
 INTERVAL, READING, WORKING, RUNNING = Interval(), Reading(), Working(), Running()
+# the groups where nothing is given
 ANSWER, PAGE, NO_ENTRIES, NO_FAILURES = Answer(), Page(), Laboratory(), FailureOptions()
-"""The groups where nothing is given."""

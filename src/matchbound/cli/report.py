@@ -60,8 +60,6 @@ def report(
 
     failed = failures.load()
     read_claims(claim, "rates", "curve", failures=failed)
-    opt.check_rates("--far", far)
-    priors = opt.read_priors("--min-dcf", min_dcf)
     form = page.format or SUFFIXES.get(Path(page.output or "").suffix.lower(), "html")
     if (gallery is None) != (probes is None):
         raise UsageError("searches need both: give --gallery and --probes")
@@ -90,7 +88,7 @@ def report(
             provenance=provenance(),
             claims=claim or (),
             failures=failed,
-            min_dcf=priors,
+            min_dcf=min_dcf or (),
             cllr=cllr,
             searches=searches,
             weighting=interval.weighting,

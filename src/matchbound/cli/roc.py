@@ -33,7 +33,7 @@ def roc(
     interval: opt.Interval = opt.INTERVAL,
     points: bool = False,
     min_dcf: opt.MinDcf = None,
-    act_dcf: list[str] | None = None,
+    act_dcf: opt.Priors = None,
     cllr: opt.Cllr = False,
     min_cllr: bool = False,
     plot: opt.Plot = None,
@@ -68,9 +68,6 @@ def roc(
         check_rate(level_far, "--level-far", "0.9", zero=True)
     if smooth is not None and method not in CURVE_BOOTSTRAPS:
         raise UsageError("--smooth goes with the bootstraps")
-    priors = {"min_dcf": opt.read_priors("--min-dcf", min_dcf), "actual_dcf": opt.read_priors("--act-dcf", act_dcf)}
-    opt.check_rates("--far", far)
-    opt.check_rates("--frr", frr)
     data, level = reading.load_or_scan(files), interval.level
     records: list[Any] = []
     with running.started() as how:
@@ -78,7 +75,7 @@ def roc(
         usual = [] if frr or points else [rate for rate in (1e-1, 1e-2, 1e-3) if rate * curve.tally.n_impostor >= 1.0]
         numbers = [curve.at_far(rate) for rate in far or usual] + [curve.at_frr(rate) for rate in frr or []]
         numbers += [point for point in curve.points() if isinstance(point, OperatingPoint)] if points else []
-        costs = [getattr(curve, name)(prior) for name, asked in priors.items() for prior in asked]
+        costs: list[Any] = [*map(curve.min_dcf, min_dcf or ()), *map(curve.actual_dcf, act_dcf or ())]
         costs += ([curve.cllr()] if cllr else []) + ([curve.min_cllr()] if cllr or min_cllr else [])
         options = interval.drawing | {"workers": running.workers or 1}
         for number in (*numbers, curve.eer(), curve.auc(), *costs):

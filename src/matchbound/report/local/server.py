@@ -11,39 +11,188 @@ from __future__ import annotations
 import errno
 import hmac
 import json
+import os
 import re
 import secrets
 import shutil
 import socket
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, fields
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from matchbound.errors import MatchboundError, MissingExtraError, UsageError
-from matchbound.report.local.work import Settings, Work
+from matchbound.counting.run import Progress
+from matchbound.errors import MatchboundError, MissingExtraError, UsageError, without_secrets
+from matchbound.files.names import own_name
 from matchbound.scratch import shared_folder
+from matchbound.show.numbers import typed_number
 
 HERE = Path(__file__).resolve().parent
+# bytes of a file that the page takes; larger ones are named on the command line
 LARGEST = 8 << 30
-"""Bytes of a file that the page takes; larger ones are named on the command line."""
-SHORT = 1 << 20
-CHUNK = 1 << 20
+CHUNK = SHORT = 1 << 20
 NAME_BYTES = 120
+# seconds after which a request that stops in the middle is given up
 SILENCE = 20.0
-"""Seconds after which a request that stops in the middle is given up."""
+# requests at a time; a browser opens about six
 CONNECTIONS = 24
-"""Requests at a time; a browser opens about six."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src 'self'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
 STATIC = {"page.js": "text/javascript", "page.css": "text/css"}
+# what a file can be: the data, a second file that a format needs, a table of people with their groups
+ROLES = ("file", "second", "people")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The fields of the page; empty where nothing was chosen."""
+
+    threshold: tuple[float, ...] = ()
+    far: tuple[float, ...] = ()
+    group: tuple[str, ...] = ()
+    claim: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    title: str = ""
+    reader: str = ""
+    similarity: str = ""
+    missing: str = ""
+    distance: bool = False
+    iso: bool = False
+
+    @staticmethod
+    def read(given: Mapping[str, Any]) -> Settings:
+        """From what the page sent; what cannot be read is an error in its words."""
+        values: dict[str, Any] = {}
+        for item in fields(Settings):
+            value = given.get(item.name, item.default)
+            if isinstance(item.default, bool):
+                if not isinstance(value, bool):
+                    raise UsageError(f"{item.name} must be true or false")
+                values[item.name] = value
+            elif isinstance(item.default, str):
+                values[item.name] = str(value or "").strip()
+            else:
+                mark = "\n" if item.name == "claim" else ","
+                words = str(value or "").replace(";", mark).split(mark)
+                values[item.name] = tuple(word.strip() for word in words if word.strip())
+        for name, label in (("threshold", "Thresholds"), ("far", "FARs")):
+            words = values[name]
+            try:
+                values[name] = tuple(map(float if name == "threshold" else typed_number, words))
+            except ValueError:
+                message = f"{label} must be numbers, with commas between them; got {', '.join(words)}"
+                raise UsageError(message) from None
+        return Settings(**values)
+
+
+@dataclass(frozen=True)
+class Made:
+    """A report and the verdicts beside it: each a mapping with ``claim``, ``verdict`` and ``reason``."""
+
+    html: str = field(repr=False)
+    verdicts: Sequence[Mapping[str, Any]] = ()
+
+
+# from files by their role and settings to a report; calls progress(done, total) on the way
+Make = Callable[[Mapping[str, Sequence[str]], Settings, Progress], Made]
+
+
+class Work:
+    """The state of the page, with one report at a time, made in a thread; every method may be called from any thread.
+
+    made
+        The report, or None.
+    """
+
+    def __init__(self, make: Make, files: Sequence[str] = (), settings: Settings | None = None) -> None:
+        self._make, self._lock = make, threading.Lock()
+        self._files: dict[str, list[str]] = {"file": list(files)} if files else {}
+        self.settings = settings or Settings()
+        self._stage, self._message = "ready" if files else "empty", ""
+        self._progress, self._number = (0, 0), 0
+        self.made: Made | None = None
+        self._thread: threading.Thread | None = None
+
+    def take(self, role: str, path: Path | None) -> list[str]:
+        """Use another file in a role from now on, or none; the files that it replaces. The old report is gone."""
+        if role not in ROLES:
+            raise UsageError(f"a file is one of {', '.join(ROLES)}")
+        with self._lock:
+            self._check_idle()
+            replaced = self._files.pop(role, [])
+            if path is not None:
+                self._files[role] = [str(path)]
+            self._stage, self._message, self.made = "ready" if "file" in self._files else "empty", "", None
+            return replaced
+
+    def start(self, settings: Settings) -> None:
+        """Begin a report with these settings."""
+        with self._lock:
+            self._check_idle()
+            if "file" not in self._files:
+                raise UsageError("choose a file first")
+            self.settings, self.made = settings, None
+            self._stage, self._message, self._progress = "working", "", (0, 0)
+            self._thread = threading.Thread(target=self._run, args=(dict(self._files), settings), daemon=True)
+            self._thread.start()
+
+    def state(self) -> dict[str, Any]:
+        """What the page shows: ``stage`` is empty, ready, working, done or failed; ``report`` 0 where there is none."""
+        with self._lock:
+            made = self.made or Made("")
+            return {
+                "stage": self._stage,
+                "message": self._message,
+                "names": {role: [own_name(name) for name in names] for role, names in self._files.items()},
+                "done": self._progress[0],
+                "total": self._progress[1],
+                "report": 0 if self.made is None else self._number,
+                "verdicts": [dict(item) for item in made.verdicts],
+            }
+
+    def wait(self, seconds: float) -> None:
+        """Wait for the report that is being made."""
+        if self._thread is not None:
+            self._thread.join(seconds)
+
+    def _check_idle(self) -> None:
+        if self._stage == "working":
+            raise UsageError("a report is being made; wait until it is done")
+
+    def _watch(self, done: int, total: int) -> None:
+        self._progress = int(done), int(total)
+
+    def _run(self, files: dict[str, list[str]], settings: Settings) -> None:
+        made, message = None, ""
+        try:
+            made = self._make(files, settings, self._watch)
+        except MatchboundError as error:
+            message = without_secrets(str(error))
+        except MemoryError:
+            message = "not enough memory for these data"
+        except Exception as error:  # the page must not wait for ever
+            message = f"a defect of matchbound itself ({type(error).__name__})"
+        for folder in {os.path.dirname(name) for names in files.values() for name in names} - {""}:
+            message = message.replace(folder + os.sep, "")  # a file has its own name, wherever it lies
+        with self._lock:
+            self.made, self._message = made, message
+            self._stage = "failed" if made is None else "done"
+            self._number += 1
 
 
 class LocalPage:
@@ -67,31 +216,15 @@ class LocalPage:
         self.work, self.token, self.code = work, secrets.token_urlsafe(24), secrets.token_urlsafe(24)
         self.example, self.choices = example, choices or {}
         try:
-            self._server = _Server(("127.0.0.1", port), _handler(self))
+            self._server = _Server(("127.0.0.1", port), type("Handler", (_Handler,), {"page": self}))
         except OSError as error:
             raise UsageError(f"--port {port} cannot be used: {error.strerror or error}") from None
         self._stack = ExitStack()
         self.folder = Path(self._stack.enter_context(shared_folder()))
-
-    @property
-    def port(self) -> int:
-        """Where the server listens."""
-        return int(self._server.server_address[1])
-
-    @property
-    def address(self) -> str:
-        """What to open in a browser."""
-        return f"http://127.0.0.1:{self.port}/{self.token}/"
-
-    @property
-    def once(self) -> str:
-        """An address that leads to the page once, to start a browser with."""
-        return f"http://127.0.0.1:{self.port}/{self.code}"
-
-    @property
-    def hosts(self) -> tuple[str, str]:
-        """The names under which the server answers."""
-        return f"127.0.0.1:{self.port}", f"localhost:{self.port}"
+        self.port = int(self._server.server_address[1])
+        # the names under which the server answers, what to open in a browser, and what leads there once
+        self.hosts = f"127.0.0.1:{self.port}", f"localhost:{self.port}"
+        self.address, self.once = (f"http://{self.hosts[0]}/{path}" for path in (f"{self.token}/", self.code))
 
     def serve(self) -> None:
         """Answer until `stop` is called or the process is interrupted."""
@@ -115,43 +248,28 @@ class LocalPage:
             raise UsageError("the file has no name")
         if size > LARGEST:
             raise UsageError(f"the file is larger than {LARGEST >> 30} GB; name it on the command line instead")
-        failed: OSError | None = None
-        target = Path(tempfile.mkdtemp(dir=self.folder)) / own
+        parts, folder = _parts(size, read), Path(tempfile.mkdtemp(dir=self.folder))
         try:
-            with open(target, "wb") as stream:
-                while size:
-                    part = read(min(CHUNK, size))
-                    if not part:
-                        raise UsageError("the file did not arrive whole; drop it again")
-                    size -= len(part)
-                    if failed is None:  # else read on: a browser hears the answer when it has sent everything
-                        try:
-                            stream.write(part)
-                        except OSError as error:
-                            failed = error
-        except OSError as error:
-            failed = failed or error
+            try:
+                with open(folder / own, "wb") as stream:
+                    for part in parts:
+                        stream.write(part)
+            except OSError as error:
+                for _ in parts:  # a browser hears the answer when it has sent everything
+                    pass
+                full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+                why = "there is no room for it on this machine's temporary disk" if full else error.strerror
+                raise UsageError(f"{own} cannot be kept: {why}. Name it on the command line instead") from None
+            self.use(role, folder / own)
         except BaseException:
-            shutil.rmtree(target.parent, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
             raise
-        if failed is not None:
-            shutil.rmtree(target.parent, ignore_errors=True)
-            full = failed.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-            why = "there is no room for it on this machine's temporary disk" if full else failed.strerror
-            raise UsageError(f"{own} cannot be kept: {why}. Name it on the command line instead")
-        self.use(role, target)
 
     def use(self, role: str, path: Path | None) -> None:
         """Work with a file of this page's folder, or with none, and remove the one before it."""
-        try:
-            replaced = self.work.take(role, path)
-        except MatchboundError:
-            replaced = [] if path is None else [str(path)]
-            raise
-        finally:
-            for name in replaced:
-                if Path(name).is_relative_to(self.folder):
-                    shutil.rmtree(Path(name).parent, ignore_errors=True)
+        for name in self.work.take(role, path):
+            if Path(name).is_relative_to(self.folder):
+                shutil.rmtree(Path(name).parent, ignore_errors=True)
 
     def show_example(self) -> None:
         """Make data up and work with them."""
@@ -161,22 +279,31 @@ class LocalPage:
         self.example(target)
         self.use("file", target)
 
+    def html(self) -> str:
+        """The page itself, with the settings that it begins with."""
+        try:
+            import jinja2
+        except ImportError:
+            raise MissingExtraError("the page needs jinja2; install matchbound[report]") from None
+        loader = jinja2.FileSystemLoader(HERE)
+        template = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
+        return template.get_template("page.html.j2").render(
+            settings=self.work.settings, choices=self.choices, example=self.example is not None
+        )
 
-def page_html(page: LocalPage) -> str:
-    """The page itself, with the settings that it begins with."""
-    try:
-        import jinja2
-    except ImportError:
-        raise MissingExtraError("the page needs jinja2; install matchbound[report]") from None
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE), autoescape=True, undefined=jinja2.StrictUndefined
-    )
-    template = environment.get_template("page.html.j2")
-    return template.render(settings=page.work.settings, choices=page.choices, example=page.example is not None)
+
+def _parts(size: int, read: Callable[[int], bytes]) -> Iterator[bytes]:
+    """A file as it arrives."""
+    while size:
+        part = read(min(CHUNK, size))
+        if not part:
+            raise UsageError("the file did not arrive whole; drop it again")
+        size -= len(part)
+        yield part
 
 
 class _Server(ThreadingHTTPServer):
-    """A thread for each request, and not more than so many."""
+    """A thread for each request, and not more than `CONNECTIONS`."""
 
     daemon_threads = True
 
@@ -200,117 +327,106 @@ class _Server(ThreadingHTTPServer):
         """A request that broke off is not worth a traceback in somebody's terminal."""
 
 
-def _handler(page: LocalPage) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.0"  # a connection for each request: none waits for the next with a thread of its own
-        server_version, sys_version = "matchbound", ""
-        timeout = SILENCE
+class _Handler(BaseHTTPRequestHandler):
+    """Answers one request."""
 
-        def do_GET(self) -> None:
-            self._answer(self._get, False)
+    page: LocalPage
+    protocol_version = "HTTP/1.0"  # a connection for each request: none waits for the next with a thread of its own
+    server_version, sys_version = "matchbound", ""
+    timeout = SILENCE
 
-        def do_POST(self) -> None:
-            self._answer(self._post, True)
+    def do_GET(self) -> None:
+        self._answer(self._get, False)
 
-        def log_message(self, format: str, *args: Any) -> None:
-            """Addresses hold the token: nothing is logged."""
+    def do_POST(self) -> None:
+        self._answer(self._post, True)
 
-        def _answer(self, answer: Callable[[str, dict[str, list[str]]], None], changes: bool) -> None:
-            try:
-                parts = urlsplit(self.path)
-                if self._allowed(parts.path, changes):
-                    answer(parts.path.split("/")[2], parse_qs(parts.query))
-            except (BrokenPipeError, ConnectionResetError):
-                return
-            except TimeoutError:
-                self._send_json({"error": "the request broke off"}, HTTPStatus.REQUEST_TIMEOUT)
-            except MatchboundError as error:
-                self._send_json({"error": str(error)}, HTTPStatus.BAD_REQUEST)
-            except (ValueError, RecursionError):  # an address or a document that cannot be taken apart
-                self._send_json({"error": "the request cannot be read"}, HTTPStatus.BAD_REQUEST)
-            except Exception as error:
-                told = f"a defect of matchbound itself ({type(error).__name__})"
-                self._send_json({"error": told}, HTTPStatus.INTERNAL_SERVER_ERROR)
+    def log_message(self, format: str, *args: Any) -> None:
+        """Addresses hold the token: nothing is logged."""
 
-        def _allowed(self, path: str, changes: bool) -> bool:
-            """Whether a request may have an answer; where not, it is refused."""
-            own = {f"http://{host}" for host in page.hosts}
-            origin = self.headers.get("Origin", "null" if changes else next(iter(own)))
-            if self.headers.get("Host", "") not in page.hosts or origin not in own:
-                self._send(b"", "text/plain", HTTPStatus.FORBIDDEN)
-                return False
-            if not changes and hmac.compare_digest(path.encode(), f"/{page.code}".encode()):
-                page.code = secrets.token_urlsafe(24)
-                self._send(b"", "text/plain", HTTPStatus.SEE_OTHER, Location=f"/{page.token}/")
-                return False
-            parts = path.split("/")
-            if len(parts) != 3 or not hmac.compare_digest(parts[1].encode(), page.token.encode()):
-                self._send(b"", "text/plain", HTTPStatus.NOT_FOUND)
-                return False
+    def _answer(self, answer: Callable[[str, dict[str, list[str]]], None], changes: bool) -> None:
+        try:
+            parts = urlsplit(self.path)
+            if self._allowed(parts.path, changes):
+                answer(parts.path.split("/")[2], parse_qs(parts.query))
+        except (BrokenPipeError, ConnectionResetError):
+            return
+        except TimeoutError:
+            self._send_json({"error": "the request broke off"}, HTTPStatus.REQUEST_TIMEOUT)
+        except MatchboundError as error:
+            self._send_json({"error": str(error)}, HTTPStatus.BAD_REQUEST)
+        except (ValueError, RecursionError):  # an address or a document that cannot be taken apart
+            self._send_json({"error": "the request cannot be read"}, HTTPStatus.BAD_REQUEST)
+        except Exception as error:
+            message = f"a defect of matchbound itself ({type(error).__name__})"
+            self._send_json({"error": message}, HTTPStatus.INTERNAL_SERVER_ERROR)
+
+    def _allowed(self, path: str, changes: bool) -> bool:
+        """Whether a request may have an answer; where not, it is refused."""
+        page, parts = self.page, path.split("/")
+        own = [f"http://{host}" for host in page.hosts]
+        origin = self.headers.get("Origin", "null" if changes else own[0])
+        if self.headers.get("Host", "") not in page.hosts or origin not in own:
+            self._send(b"", status=HTTPStatus.FORBIDDEN)
+        elif not changes and hmac.compare_digest(path.encode(), f"/{page.code}".encode()):
+            page.code = secrets.token_urlsafe(24)
+            self._send(b"", status=HTTPStatus.SEE_OTHER, Location=f"/{page.token}/")
+        elif len(parts) != 3 or not hmac.compare_digest(parts[1].encode(), page.token.encode()):
+            self._send(b"", status=HTTPStatus.NOT_FOUND)
+        else:
             return True
+        return False
 
-        def _get(self, what: str, query: dict[str, list[str]]) -> None:
-            html = page.work.html if what == "report" else None
-            if what == "":
-                self._send(page_html(page).encode(), "text/html; charset=utf-8", Content_Security_Policy=POLICY)
-            elif what in STATIC:
-                self._send((HERE / what).read_bytes(), f"{STATIC[what]}; charset=utf-8")
-            elif what == "state":
-                self._send_json(page.work.state())
-            elif html is not None:
-                self._send(html.encode(), "text/html; charset=utf-8")
-            else:
-                self._send(b"", "text/plain", HTTPStatus.NOT_FOUND)
+    def _get(self, what: str, query: dict[str, list[str]]) -> None:
+        made = self.page.work.made
+        if what == "":
+            self._send(self.page.html().encode(), "text/html", Content_Security_Policy=POLICY)
+        elif what in STATIC:
+            self._send((HERE / what).read_bytes(), STATIC[what])
+        elif what == "state":
+            self._send_json(self.page.work.state())
+        elif what == "report" and made is not None:
+            self._send(made.html.encode(), "text/html")
+        else:
+            self._send(b"", status=HTTPStatus.NOT_FOUND)
 
-        def _post(self, what: str, query: dict[str, list[str]]) -> None:
-            length = self.headers.get("Content-Length", "")
-            if not re.fullmatch("[0-9]{1,18}", length):
-                self._send_json({"error": "the request does not say how long it is"}, HTTPStatus.LENGTH_REQUIRED)
-                return
-            role = query.get("role", ["file"])[0]
-            if what == "file":
-                page.keep(role, query.get("name", [""])[0], int(length), self.rfile.read)
-            elif what == "remove":
-                page.use(role, None)
-            elif what == "example":
-                page.show_example()
-            elif what == "run":
-                page.work.start(Settings.read(self._document(int(length))))
-            else:
-                self._send(b"", "text/plain", HTTPStatus.NOT_FOUND)
-                return
-            self._send_json(page.work.state())
-
-        def _document(self, size: int) -> dict[str, Any]:
-            document = json.loads(self.rfile.read(size)) if size <= SHORT else None
+    def _post(self, what: str, query: dict[str, list[str]]) -> None:
+        page, length = self.page, self.headers.get("Content-Length", "")
+        if not re.fullmatch("[0-9]{1,18}", length):
+            self._send_json({"error": "the request does not say how long it is"}, HTTPStatus.LENGTH_REQUIRED)
+            return
+        role = query.get("role", ["file"])[0]
+        if what == "file":
+            page.keep(role, query.get("name", [""])[0], int(length), self.rfile.read)
+        elif what == "remove":
+            page.use(role, None)
+        elif what == "example":
+            page.show_example()
+        elif what == "run":
+            document = json.loads(self.rfile.read(int(length))) if int(length) <= SHORT else None
             if not isinstance(document, dict):
                 raise UsageError("the request cannot be read")
-            return document
+            page.work.start(Settings.read(document))
+        else:
+            self._send(b"", status=HTTPStatus.NOT_FOUND)
+            return
+        self._send_json(page.work.state())
 
-        def _send_json(self, document: dict[str, Any], status: HTTPStatus = HTTPStatus.OK) -> None:
-            self._send(json.dumps(document, allow_nan=False).encode(), "application/json", status)
+    def _send_json(self, document: dict[str, Any], status: HTTPStatus = HTTPStatus.OK) -> None:
+        self._send(json.dumps(document, allow_nan=False).encode(), "application/json", status)
 
-        def _send(self, content: bytes, kind: str, status: HTTPStatus = HTTPStatus.OK, **headers: str) -> None:
-            given = {
-                "Content-Type": kind,
-                "Content-Length": str(len(content)),
-                "Cache-Control": "no-store",
-                "Referrer-Policy": "no-referrer",
-                "X-Content-Type-Options": "nosniff",
-                "Cross-Origin-Resource-Policy": "same-origin",
-                "Cross-Origin-Opener-Policy": "same-origin",
-                **{name.replace("_", "-"): value for name, value in headers.items()},
-            }
-            with suppress(OSError):  # whoever asked may be gone
-                self.send_response(status)
-                for name, value in given.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(content)
-                self.connection.shutdown(socket.SHUT_WR)
-                self.connection.settimeout(0.5)
-                for _ in range(CONNECTIONS):  # closing with bytes unread would take the answer back
-                    if not self.connection.recv(CHUNK):
-                        break
-
-    return Handler
+    def _send(
+        self, content: bytes, kind: str = "text/plain", status: HTTPStatus = HTTPStatus.OK, **headers: str
+    ) -> None:
+        given = {**HEADERS, "Content-Type": f"{kind}; charset=utf-8", "Content-Length": str(len(content)), **headers}
+        with suppress(OSError):  # whoever asked may be gone
+            self.send_response(status)
+            for name, value in given.items():
+                self.send_header(name.replace("_", "-"), value)
+            self.end_headers()
+            self.wfile.write(content)
+            self.connection.shutdown(socket.SHUT_WR)
+            self.connection.settimeout(0.5)
+            for _ in range(CONNECTIONS):  # closing with bytes unread would take the answer back
+                if not self.connection.recv(CHUNK):
+                    break
