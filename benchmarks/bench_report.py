@@ -20,7 +20,7 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
     if quick or not FACES.exists():
         return []
     import matchbound as mb
-    from matchbound.calls.roc import roc
+    from matchbound.calls.evaluate import roc
     from matchbound.cli import main
 
     warnings.simplefilter("ignore")

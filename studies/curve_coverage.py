@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound import Comparisons, DataError, MatchboundWarning
-from matchbound.calls.roc import roc
+from matchbound.calls.evaluate import roc
 from matchbound.results.roc import RocCurve
 
 FloatArray = NDArray[np.float64]

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from matchbound import Embeddings, MatchboundWarning
-from matchbound.calls.roc import roc
+from matchbound.calls.evaluate import roc
 from matchbound.results.roc import RocCurve
 
 TARGETS = (1e-3, 1e-2, 1e-1)

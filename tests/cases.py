@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import matchbound as mb
 import naive_curves as naive
-from matchbound.calls.roc import roc
+from matchbound.calls.evaluate import roc
 from matchbound.results.roc import RocCurve
 from strategies import Row
 

@@ -4,11 +4,11 @@ from matchbound._version import __version__ as __version__
 from matchbound.calls.comparison import compare as compare
 from matchbound.calls.comparison import compare_all as compare_all
 from matchbound.calls.evaluate import evaluate as evaluate
+from matchbound.calls.evaluate import roc as roc
 from matchbound.calls.evaluate import tally as tally
 from matchbound.calls.groups import by_group as by_group
 from matchbound.calls.losses import mean_loss as mean_loss
 from matchbound.calls.losses import unit_rates as unit_rates
-from matchbound.calls.roc import roc as roc
 from matchbound.calls.searching import search as search
 from matchbound.counting.executors import DaskExecutor as DaskExecutor
 from matchbound.counting.executors import LocalExecutor as LocalExecutor

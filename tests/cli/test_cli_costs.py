@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from conftest import DATA, golden_table
-from matchbound.calls.evaluate import evaluate
-from matchbound.calls.roc import roc
+from matchbound.calls.evaluate import evaluate, roc
 from matchbound.cli import main
 from matchbound.cli.command import command_line
 from matchbound.show.terms import say, speaking

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conftest import DATA, golden_table
-from matchbound.calls.roc import roc
+from matchbound.calls.evaluate import roc
 from matchbound.cli import main
 
 FILE = str(DATA / "larger.csv")

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import matchbound as mb
 import naive_report
+from matchbound.calls.evaluate import roc
 from matchbound.calls.provenance import data_digest
-from matchbound.calls.roc import roc
 from matchbound.counting.sources import recount_of
 from matchbound.counts.curve import CurveTally, curve_of_tally
 from matchbound.report.make import make_report, write_report

@@ -14,7 +14,7 @@ import matchbound as mb
 import naive_curves as naive
 from cases import both_kinds, model, quiet
 from conftest import golden_expected, golden_table
-from matchbound.calls.roc import roc
+from matchbound.calls.evaluate import roc
 from matchbound.counting.curves import curve_of_comparisons
 from matchbound.counting.recount import tally_comparisons
 from matchbound.counting.sources import recount_of

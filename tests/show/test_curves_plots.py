@@ -129,7 +129,7 @@ def test_a_drawn_band_begins_where_the_band_begins(curve: RocCurve) -> None:
 def test_drawing_loads_matplotlib_at_use() -> None:
     code = (
         "import sys, warnings; warnings.simplefilter('ignore'); import matchbound as mb\n"
-        "from matchbound.calls.roc import roc\n"
+        "from matchbound.calls.evaluate import roc\n"
         "curve = roc(mb.demo_data(n_identities=25, seed=1))\n"
         "assert 'matplotlib' not in sys.modules\n"
     )

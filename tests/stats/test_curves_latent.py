@@ -17,7 +17,7 @@ from matchbound.stats.curve.influence import point_influence
 
 
 def models(curve: RocCurve, index: int) -> curves_latent.LatentPair:
-    far, frr = curve.models.at(index).models
+    far, frr = curve._models.at(index).models
     r = curves_latent.estimate_correlation(curve.tally, far, curve.far[index], curve.frr[index])
     return curves_latent.LatentPair(far, frr, r)
 

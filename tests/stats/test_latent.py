@@ -538,7 +538,7 @@ class TestAroundOneHalf:
         curve = mb.roc(source)
         points = np.flatnonzero((curve.frr > 0.47) & (curve.frr < 0.53))
         points = points[np.diff(curve.frr[points], prepend=1.0) < 0.0]
-        model = latent.fit("frr", curve.models.along, 0, curve.recount, both=True)
+        model = latent.fit("frr", curve._models.along, 0, curve.recount, both=True)
         for upper in (False, True):
             limit = model.limit(curve.tally.false_nonmatches[points], 2.0, upper)
             steps = -np.diff(ndtri(limit)) / -np.diff(ndtri(curve.frr[points]))

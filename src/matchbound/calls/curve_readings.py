@@ -44,27 +44,19 @@ def read_curve(
     curve = recount_of(source).for_curve(every=weighting == "identities").curve(options)
     if weighting == "identities":
         curve = unit_curve(sorted_curve(curve))
-    far, frr = curve.false_matches / curve.n_impostor, curve.false_nonmatches / curve.n_genuine
-    read = []
+    readings = []
     for metric, target in targets:
-        if metric == "eer":
-            found = crossing(far, frr)
-            k, value = found.index, found.estimate
-        elif metric == "frr@far":
-            k = index_at_far(far, target or 0.0)
-            value = float(frr[k])
-        else:
-            k = index_at_frr(frr, target or 0.0)
-            value = float(far[k])
+        crossed = crossing(curve.far, curve.frr)
+        k = {
+            "eer": crossed.index,
+            "frr@far": index_at_far(curve.far, target or 0.0),
+            "far@frr": index_at_frr(curve.frr, target or 0.0),
+        }[metric]
         slope = float(curve_slopes(curve, np.array([k]))[0])
-        read.append(Reading(value, float(curve.thresholds[k]), *_shares(metric, slope)))
-    return read
-
-
-def _shares(metric: str, slope: float) -> tuple[float, float]:
-    """The shares of FRR and of FAR, from the slope of the curve."""
-    if metric == "frr@far":
-        return 1.0, slope
-    if metric == "far@frr":
-        return (1.0 / slope if slope > 0.0 else 0.0), 1.0
-    return 1.0 / (1.0 + slope), slope / (1.0 + slope)
+        value, *shares = {
+            "eer": (crossed.estimate, 1.0 / (1.0 + slope), slope / (1.0 + slope)),
+            "frr@far": (float(curve.frr[k]), 1.0, slope),
+            "far@frr": (float(curve.far[k]), 1.0 / slope if slope > 0.0 else 0.0, 1.0),
+        }[metric]
+        readings.append(Reading(value, float(curve.thresholds[k]), *shares))
+    return readings

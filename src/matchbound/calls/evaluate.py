@@ -1,4 +1,4 @@
-"""FAR and FRR at thresholds: check the arguments, tally the data, hand out rates."""
+"""FAR and FRR at some thresholds or at all of them: check the arguments, count the data, hand out results."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from matchbound.arraytypes import FloatArray
 from matchbound.counting.executors import RunOptions
 from matchbound.counting.sources import AnySource, recount_of, source_of
 from matchbound.counts.tally import Tally
+from matchbound.counts.unit_curve import sorted_curve, unit_curve
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.readers.loading import Readable
 from matchbound.results.error_rates import ErrorRates, ErrorRatesSeries, error_rates
-from matchbound.results.interval import named
+from matchbound.results.interval import few_identities, named
 from matchbound.results.rates import WEIGHTINGS
+from matchbound.results.roc import RocCurve
 
 if TYPE_CHECKING:
     from matchbound.counting.run import Executor, Progress
@@ -109,7 +111,7 @@ def evaluate(
         A file to which the state of a long run on embeddings is written, now and then and when it is stopped, and from
         which it resumes, here or on a cluster. It is removed when the run is complete.
     checkpoint_every
-        Seconds between two states that are written.
+        Seconds between checkpoints.
 
     Returns
     -------
@@ -133,17 +135,12 @@ def evaluate(
     if sum(given is not None for given in (threshold, far, threshold_from)) > 1:
         raise UsageError("give one of threshold, far and threshold_from")
     if far is not None:
-        from matchbound.calls.roc import roc
-
-        source = source_of(data)
-        threshold = roc(source, workers=workers, executor=executor).at_far(far).threshold
-        data = source
+        data = source_of(data)
+        threshold = roc(data, workers=workers, executor=executor).at_far(far).threshold
         warnings.warn(CHOSEN_HERE, MatchboundWarning, stacklevel=2)
     elif threshold is None:
         if threshold_from is None:
             raise UsageError("give a threshold, or threshold_from=… to choose one on other data")
-        from matchbound.calls.roc import roc
-
         threshold = roc(threshold_from, workers=workers).threshold_at(criterion)
     grid = _thresholds(threshold)
     weighting = named(weighting, WEIGHTINGS, "weighting")
@@ -155,6 +152,58 @@ def evaluate(
     for text in series.warnings:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
     return series[0] if np.ndim(threshold) == 0 else series
+
+
+def roc(
+    data: AnySource | Readable,
+    *,
+    weighting: str = "comparisons",
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 30.0,
+) -> RocCurve:
+    """The curve of a matcher: FAR and FRR at every threshold, with everything that intervals need.
+
+    Parameters
+    ----------
+    data
+        `Comparisons`, `Embeddings` of which all pairs are compared, or a table that stays on disk (`scan`). A table on
+        disk, or more than a few million pairs of embeddings, gives a curve with about 1,500 points instead of every
+        step. Each is exact, and so are EER and the thresholds of a FAR or an FRR that is asked for; the least
+        detection cost is the least over these points.
+    weighting
+        ``"comparisons"``, or ``"identities"``: FRR is the mean over identities and FAR over identity pairs, as in
+        `evaluate`, at every threshold. This needs a curve with every step.
+    workers, executor, progress, checkpoint, checkpoint_every
+        How to count large sets of embeddings, and tables on disk; see `evaluate`.
+
+    Returns
+    -------
+    RocCurve
+        FAR and FRR at every threshold; points of it have intervals.
+
+    See Also
+    --------
+    evaluate, plot_det, plot_roc, OperatingPoint
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> point = mb.roc(mb.demo_data()).at_far(1e-2)
+    >>> low, high = point.interval()
+    >>> f"FRR {point.estimate:.2%}, between {low:.2%} and {high:.2%}"
+    'FRR 0.66%, between 0.12% and 3.85%'
+    """
+    weighting = named(weighting, WEIGHTINGS, "weighting")
+    source = source_of(data)
+    recount = recount_of(source, workers, executor).for_curve(every=weighting == "identities")
+    counted = recount.curve(RunOptions(workers, executor, progress, checkpoint, checkpoint_every))
+    notes = (*source.findings(), *few_identities(counted.n_identities))
+    for text in notes:
+        warnings.warn(text, MatchboundWarning, stacklevel=2)
+    return RocCurve(unit_curve(sorted_curve(counted)) if weighting == "identities" else counted, recount, notes)
 
 
 def tally(
@@ -180,10 +229,8 @@ def tally(
         In the units of the scores.
     pairs : bool, optional
         Keep the errors of each identity pair, which some bootstraps need.
-    workers, executor, progress, checkpoint
+    workers, executor, progress, checkpoint, checkpoint_every
         As in `evaluate`.
-    checkpoint_every
-        Seconds between two states that are written.
 
     Returns
     -------

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.counting.recount import Source
@@ -19,19 +20,15 @@ from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.readers.loading import Readable, in_memory
 from matchbound.results.interval import check_number, check_rate
-from matchbound.results.losses import Draw, MeanLoss, UnitRate, UnitRates
-from matchbound.stats.dyadic import (
-    bias_factors,
-    bipartite_sums,
-    bipartite_variance,
-    crossed_variance,
-    dyadic_sums,
-)
+from matchbound.results.losses import MeanLoss, UnitRate, UnitRates
+from matchbound.stats import dyadic
+from matchbound.stats.dyadic import effective_number
 from matchbound.stats.losses import LOSSES, Loss, loss_replicates, loss_terms
 
 MOST_PAIRS = 15_000_000
 """All pairs of embeddings are scored one by one for a loss, up to this many."""
 FEW_UNITS = 20
+Result = TypeVar("Result", MeanLoss, UnitRates)
 
 
 def mean_loss(
@@ -85,14 +82,7 @@ def mean_loss(
     terms = loss_terms(value, table.genuine, prior)
     units = _Units.of(table, _by_side(source, cluster), keep_identity)
     variance, size, n_units = units.variance(terms.residual)
-    told = list(source.findings())
-    if n_units < FEW_UNITS:
-        told.append(
-            Note(
-                "few-units",
-                f"only {n_units} independent units ({units.name}): the nominal coverage may not hold",
-            )
-        )
+    sides = table.a, table.b, table.n_identities
     low = 0.0 if float(value.min(initial=0.0)) >= 0.0 else -np.inf
     result = MeanLoss(
         estimate=terms.estimate,
@@ -105,12 +95,10 @@ def mean_loss(
         unit=units.name,
         freedom=max(size - 1.0, 1.0),
         support=(low, np.inf),
-        draw=None if units.name != "identity" else _drawer(value, table, prior),
-        warnings=tuple(told),
+        draw=None if units.name != "identity" else partial(loss_replicates, value, *sides, prior),
+        warnings=_notes(source, n_units, f" ({units.name})"),
     )
-    for text in result.warnings:
-        warnings.warn(text, MatchboundWarning, stacklevel=2)
-    return result
+    return _warned(result)
 
 
 def unit_rates(
@@ -171,22 +159,30 @@ def unit_rates(
     for metric, rows, erred in (("far", ~table.genuine, match), ("frr", table.genuine, ~match)):
         at = np.flatnonzero(rows)
         rates.append(_unit_rate(metric, table, at, erred[at], units, two_sets and metric == "far"))
-    told = list(source.findings())
-    if min(rate.n_units for rate in rates if rate.comparisons) < FEW_UNITS:
-        fewest = min(rate.n_units for rate in rates if rate.comparisons)
-        told.append(Note("few-units", f"only {fewest} independent units: the nominal coverage may not hold"))
+    fewest = min(rate.n_units for rate in rates if rate.comparisons)
     name = "probe and gallery" if two_sets else units.name
-    result = UnitRates(float(threshold), rates[0], rates[1], name, tuple(told))
-    for text in result.warnings:
-        warnings.warn(text, MatchboundWarning, stacklevel=2)
+    return _warned(UnitRates(float(threshold), rates[0], rates[1], name, _notes(source, fewest)))
+
+
+def _notes(source: Source, n_units: int, unit: str = "") -> tuple[Note, ...]:
+    text = f"only {n_units} independent units{unit}: the nominal coverage may not hold"
+    return (*source.findings(), *([Note("few-units", text)] if n_units < FEW_UNITS else []))
+
+
+def _warned(result: Result) -> Result:
+    for note in result.warnings:
+        warnings.warn(note, MatchboundWarning, stacklevel=3)
     return result
 
 
+@dataclass(frozen=True, eq=False)
 class _Units:
     """What is independent: one unit on either side of each comparison, and perhaps identities besides."""
 
-    def __init__(self, table: Comparisons, a: IntArray, b: IntArray, name: str) -> None:
-        self.table, self.a, self.b, self.name = table, a, b, name
+    table: Comparisons
+    a: IntArray
+    b: IntArray
+    name: str
 
     @staticmethod
     def of(table: Comparisons, cluster: Any, keep_identity: bool) -> _Units:
@@ -200,15 +196,15 @@ class _Units:
         at = np.arange(len(self.table)) if rows is None else rows
         a, b = self.a[at], self.b[at]
         size, count = _effective(a, b)
-        sums = dyadic_sums(residual, a, b, int(max(a.max(initial=0), b.max(initial=0))) + 1)
+        sums = dyadic.dyadic_sums(residual, a, b, int(max(a.max(initial=0), b.max(initial=0))) + 1)
         value = sums.corrected(size)
         if self.name != "identity or cluster":
             return value, size, count
         one, two = self.table.a[at], self.table.b[at]
         own_size, own_count = _effective(one, two)
-        own = dyadic_sums(residual, one, two, self.table.n_identities)
+        own = dyadic.dyadic_sums(residual, one, two, self.table.n_identities)
         size, count = min(size, own_size), min(count, own_count)
-        both = crossed_variance(residual, one, two, a, b) * bias_factors(size)[2]
+        both = dyadic.crossed_variance(residual, one, two, a, b) * dyadic.bias_factors(size)[2]
         return max(both, own.corrected(own_size), sums.floor), size, count
 
 
@@ -235,10 +231,10 @@ def _unit_rate(
     residual = (erred - errors / comparisons) / comparisons
     if two_sets:
         row, column = table.a[at], table.b[at]
-        r, c, square = bipartite_sums(residual, row, column, table.n_identities, table.n_identities)
-        sizes = [_weight(np.bincount(side)) for side in (row, column)]
+        r, c, square = dyadic.bipartite_sums(residual, row, column, table.n_identities, table.n_identities)
+        sizes = [effective_number(np.bincount(side)) for side in (row, column)]
         counts = [int(np.unique(side).size) for side in (row, column)]
-        value = max(bipartite_variance(r, c, square, sizes[0], sizes[1]), square)
+        value = max(dyadic.bipartite_variance(r, c, square, sizes[0], sizes[1]), square)
         return UnitRate(metric, errors, comparisons, value, sum(counts), min(counts), min(sizes) - 1.0)
     value, size, count = units.variance(residual, at)
     floor = count // 2 if metric == "far" else count
@@ -249,20 +245,7 @@ def _effective(a: IntArray, b: IntArray) -> tuple[float, int]:
     """(effective, actual) number of units, weighed by their comparisons."""
     touching = np.bincount(a, minlength=int(b.max(initial=0)) + 1)
     touching = touching + np.bincount(np.where(a == b, 0, b), weights=(a != b), minlength=touching.size)
-    return _weight(touching), int(np.count_nonzero(touching))
-
-
-def _weight(counts: NDArray[Any]) -> float:
-    w = counts.astype(np.float64)
-    squares = float(w @ w)
-    return float(w.sum()) ** 2 / squares if squares > 0.0 else 0.0
-
-
-def _drawer(value: FloatArray, table: Comparisons, prior: float | None) -> Draw:
-    def draw(method: str, n_resamples: int, seed: int) -> FloatArray:
-        return loss_replicates(value, table.a, table.b, table.n_identities, prior, method, n_resamples, seed)
-
-    return draw
+    return effective_number(touching), int(np.count_nonzero(touching))
 
 
 def _loss(loss: str | Loss) -> tuple[Loss, float | None]:
@@ -280,9 +263,8 @@ def _values(function: Loss, table: Comparisons) -> FloatArray:
     bad = np.flatnonzero(~np.isfinite(value))
     if bad.size:
         row = int(bad[0])
-        raise DataError(
-            f"loss: comparison {row} (score {table.score[row]:g}) has the loss {value[row]}; it must be finite"
-        )
+        where = f"comparison {row} (score {table.score[row]:g})"
+        raise DataError(f"loss: {where} has the loss {value[row]}; it must be finite")
     return value
 
 

@@ -51,7 +51,7 @@ def evaluate(
         protocol: Score only the comparisons in this file (from matchbound protocol), not all pairs.
     """
     from matchbound.calls.evaluate import evaluate as run
-    from matchbound.calls.roc import roc
+    from matchbound.calls.evaluate import roc
     from matchbound.results.number import records_of
     from matchbound.show.columns import number_table
 

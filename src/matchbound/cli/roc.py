@@ -56,7 +56,7 @@ def roc(
         kind: What the picture shows.
         level_far: Of union: level of FAR's interval (0.9 in the authors' program), or calibrate.
     """
-    from matchbound.calls.roc import roc as run
+    from matchbound.calls.evaluate import roc as run
     from matchbound.results.number import records_of
     from matchbound.show.columns import number_table
     from matchbound.show.mpl import new_axes

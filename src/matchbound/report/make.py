@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from matchbound.arraytypes import IntArray
-from matchbound.calls.evaluate import evaluate
+from matchbound.calls.evaluate import evaluate, roc
 from matchbound.calls.provenance import provenance_of
-from matchbound.calls.roc import roc
 from matchbound.counting.recount import Source
 from matchbound.counts.curve import SortedCurve
 from matchbound.data.failures import Failures

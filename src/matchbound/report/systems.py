@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 
 from matchbound.calls.comparison import Where, compare_points
-from matchbound.calls.roc import roc
+from matchbound.calls.evaluate import roc
 from matchbound.counting.recount import Source
 from matchbound.counting.run import Executor
 from matchbound.counting.sources import AnySource

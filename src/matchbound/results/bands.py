@@ -284,7 +284,7 @@ def limits_at(curve: RocCurve, points: IntArray, metric: Metric, level: float, m
 
     part, tally = curve.tally.part(metric), curve.tally
     counts, first, place = np.unique(part.errors[points], return_index=True, return_inverse=True)
-    along = tally.tally_at(np.sort(points[first])) if counts.size <= FEW_POINTS else curve.models.along
+    along = tally.tally_at(np.sort(points[first])) if counts.size <= FEW_POINTS else curve._models.along
     some = bool(np.any(counts < BLENDED[1] * part.total))
     across = some and bool(np.any(counts > BLENDED[0] * part.total))
     model = latent.fit(metric, along, 0 if some else part.total, curve.recount, both=across)
@@ -358,7 +358,7 @@ def _latent_choice(curve: RocCurve, far: float, confidence: float) -> tuple[int,
     stop = index_at_far(curve.far, far) + 1
     counts, first = np.unique(curve.tally.false_matches[:stop], return_index=True)
     last = np.append(first[1:], stop) - 1  # the most lenient point of each count
-    model = latent.fit("far", curve.models.along, int(counts[-1]), curve.recount)
+    model = latent.fit("far", curve._models.along, int(counts[-1]), curve.recount)
     deviate = model.deviate(confidence, "upper")
 
     @cache

@@ -298,7 +298,7 @@ class RocCurve(Judged, Shown):
         exact = self.refined(far=[rate]) if given == "far" else self.refined(frr=[rate])
         k = (point_at_far if given == "far" else point_at_frr)(exact.tally, rate)
         other = exact.tally.part("frr" if given == "far" else "far")
-        return OperatingPoint(exact.models, float(other.errors[k] / other.total), k, float(rate), given)
+        return OperatingPoint(exact._models, float(other.errors[k] / other.total), k, float(rate), given)
 
     def refined(self, far: Sequence[float] = (), frr: Sequence[float] = (), *, eer: bool = False) -> RocCurve:
         """The curve with points added so that the thresholds of these rates, or the equal error rate, are exact.
@@ -329,7 +329,7 @@ class RocCurve(Judged, Shown):
         """The equal error rate."""
         exact = self.refined(eer=True)
         crossing = crossing_of(exact.tally)
-        return Eer(exact.models, crossing.estimate, crossing.index)
+        return Eer(exact._models, crossing.estimate, crossing.index)
 
     def auc(self, max_far: float = 1.0) -> Auc:
         """The area under the ROC curve, or its part up to a FAR divided by that FAR.
@@ -342,7 +342,7 @@ class RocCurve(Judged, Shown):
         if not 0.0 < max_far <= 1.0:
             raise UsageError(f"max_far must lie above 0 and be at most 1; got {max_far!r}")
         area = area_terms(self.tally, float(max_far)).estimate
-        return Auc(self.models, area, index_at_far(self.far, max_far), float(max_far))
+        return Auc(self._models, area, index_at_far(self.far, max_far), float(max_far))
 
     def min_dcf(
         self, prior: float | str = 0.01, cost_miss: float = 1.0, cost_false_accept: float = 1.0
@@ -361,7 +361,7 @@ class RocCurve(Judged, Shown):
         cost_miss, cost_false_accept
             C_m and C_f.
         """
-        return costs.min_dcf(self.models, prior, cost_miss, cost_false_accept)
+        return costs.min_dcf(self._models, prior, cost_miss, cost_false_accept)
 
     def actual_dcf(
         self, prior: float | str = 0.01, cost_miss: float = 1.0, cost_false_accept: float = 1.0
@@ -377,21 +377,21 @@ class RocCurve(Judged, Shown):
         cost_miss, cost_false_accept
             What the two errors cost.
         """
-        return costs.actual_dcf(self.models, prior, cost_miss, cost_false_accept)
+        return costs.actual_dcf(self._models, prior, cost_miss, cost_false_accept)
 
     def cllr(self) -> LogCost:
         """Cllr in bits: ½·mean log₂(1 + e^−l) over genuine + ½·mean log₂(1 + e^l) over impostor comparisons.
 
         The scores l must be natural log-likelihood ratios (Brümmer & du Preez 2006).
         """
-        return costs.cllr(self.models)
+        return costs.cllr(self._models)
 
     def min_cllr(self) -> LogCost:
         """Cllr after the best increasing map of the scores, by pooling adjacent violators; only their order matters."""
-        return costs.min_cllr(self.models)
+        return costs.min_cllr(self._models)
 
     @cached_property
-    def models(self) -> CurveModels:
+    def _models(self) -> CurveModels:
         """The latent models of both rates along the curve."""
         return CurveModels(self.tally, self.recount)
 
@@ -461,7 +461,7 @@ class RocCurve(Judged, Shown):
         if named(method, ("influence", "latent")) == "latent":
             if simultaneous:
                 raise UsageError("simultaneous bands need method='influence'")
-            return bands.latent_band(self.models, grid, level)
+            return bands.latent_band(self._models, grid, level)
         limits = band_limits(self.tally, grid, level, simultaneous, n_resamples, seed_of(rng))
         return Band(limits.far, limits.frr, limits.low, limits.high, level, simultaneous, limits.critical)
 
@@ -614,7 +614,7 @@ class RocCurve(Judged, Shown):
         """
         tail_of(level, "two-sided")
         refuse_partial(self.recount, "recall")
-        return linkage_curve(self.models, prior, level)
+        return linkage_curve(self._models, prior, level)
 
     def costs_by_prior(self, reach: float = 7.0, points: int = 201) -> dict[str, FloatArray]:
         """The probability of error against the log odds of the prior, from −reach to reach.

@@ -380,7 +380,7 @@ def _threshold(data: Comparisons, metric: str, rate: float) -> float:
 
 def _curve_cells(drawn_from: Data, far: Sequence[float]) -> tuple[Cell, ...]:
     """FRR of a half at its own thresholds for some FARs."""
-    from matchbound.calls.roc import roc
+    from matchbound.calls.evaluate import roc
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MatchboundWarning)

@@ -169,8 +169,7 @@ class Setup:
 
     def _numbers(self, data: Data) -> list[tuple[Any, int]]:
         """The rate of each cell in a data set, and its comparisons."""
-        from matchbound.calls.evaluate import evaluate
-        from matchbound.calls.roc import roc
+        from matchbound.calls.evaluate import evaluate, roc
 
         if self.cells[0].metric == "frr@far":
             curve = roc(data, workers=1)
