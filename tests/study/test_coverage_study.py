@@ -35,37 +35,40 @@ def small(**changes: object) -> CoverageStudy:
     return coverage_study(MODEL, **(options | changes))  # type: ignore[arg-type]
 
 
+@pytest.fixture(scope="module")
+def base() -> CoverageStudy:
+    return small()
+
+
 def same(left: CoverageStudy, right: CoverageStudy) -> bool:
     return left.rows == right.rows and all(
         np.array_equal(a.limits, b.limits, equal_nan=True) for a, b in zip(left.outcomes, right.outcomes, strict=True)
     )
 
 
-def test_the_answer_depends_on_the_seed_alone() -> None:
-    alone = small()
-    assert same(alone, small(workers=2))
+def test_the_answer_depends_on_the_seed_alone(base: CoverageStudy) -> None:
+    assert same(base, small(workers=2))
     with ThreadPoolExecutor(3) as pool:
-        assert same(alone, small(executor=pool))
-    assert not same(alone, small(rng=6))
+        assert same(base, small(executor=pool))
+    assert not same(base, small(rng=6))
 
 
-def test_a_dask_client_gives_the_same_answer() -> None:
+def test_a_dask_client_gives_the_same_answer(base: CoverageStudy) -> None:
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
-        assert same(small(executor=client), small())
+        assert same(small(executor=client), base)
 
 
-def test_methods_and_replications_do_not_disturb_one_another() -> None:
-    alone, together = small(methods=["two-level"]), small()
-    assert np.array_equal(alone.outcomes[0].limits[:, :, 0], together.outcomes[0].limits[:, :, 2])
-    longer = small(replications=60)
-    assert np.array_equal(longer.outcomes[0].limits[:43], together.outcomes[0].limits)
+def test_methods_and_replications_do_not_disturb_one_another(base: CoverageStudy) -> None:
+    alone, shorter = small(methods=["two-level"]), small(replications=30)
+    assert np.array_equal(alone.outcomes[0].limits[:, :, 0], base.outcomes[0].limits[:, :, 2])
+    assert np.array_equal(base.outcomes[0].limits[:30], shorter.outcomes[0].limits)
 
 
-def test_a_stopped_study_resumes(tmp_path: Path) -> None:
+def test_a_stopped_study_resumes(tmp_path: Path, base: CoverageStudy) -> None:
     path = tmp_path / "study.npz"
 
     def stop(done: int, total: int) -> None:
@@ -78,10 +81,10 @@ def test_a_stopped_study_resumes(tmp_path: Path) -> None:
     resumed = small(resume=path, progress=lambda done, total: seen.append((done, total)))
     assert seen[0] == (BLOCK, 2 * BLOCK + 3)
     assert seen[-1] == (2 * BLOCK + 3, 2 * BLOCK + 3)
-    assert same(resumed, small())
+    assert same(resumed, base)
     shorter = small(resume=path, replications=10)
-    assert np.array_equal(shorter.outcomes[0].limits, resumed.outcomes[0].limits[:10])
-    assert same(small(resume=path), resumed)
+    assert np.array_equal(shorter.outcomes[0].limits, base.outcomes[0].limits[:10])
+    assert same(small(resume=path), base)
     with pytest.raises(mb.UsageError, match="another study"):
         small(resume=path, rng=6)
     path.write_bytes(b"not an archive")
@@ -130,36 +133,30 @@ def test_wilson_keeps_its_promise_and_naive_wilson_does_not() -> None:
     assert wilson.mean_estimate == pytest.approx(0.1, abs=5 * 0.016 / np.sqrt(200) + 0.001)
 
 
-def test_several_numbers_of_identities(tmp_path: Path) -> None:
+def test_several_numbers_of_identities_and_their_pictures(tmp_path: Path) -> None:
     study = small(G=[5, 8], replications=6, resume=tmp_path / "s.npz")
     assert {row.n_identities for row in study.rows} == {5, 8}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["s-g5.npz", "s-g8.npz"]
+    for kind, panels in (("nominal", 2), ("rate", 2), ("identities", 2)):
+        axes = study.plot(kind)  # type: ignore[arg-type]
+        assert len(axes) == panels
+        assert {"wilson", "vertex", "two-level"} <= {line.get_label() for line in axes[0].get_lines()}
+    with pytest.raises(mb.UsageError, match="kind"):
+        study.plot("pie")  # type: ignore[arg-type]
+    with pytest.raises(mb.UsageError, match="no rows"):
+        study.plot("rate", level=0.5)
 
 
-def test_tables_round_trip(tmp_path: Path) -> None:
-    study = small(replications=4)
-    study.to_csv(tmp_path / "rows.csv", {"command": "as written"})
+def test_tables_round_trip(tmp_path: Path, base: CoverageStudy) -> None:
+    base.to_csv(tmp_path / "rows.csv", {"command": "as written"})
     lines = (tmp_path / "rows.csv").read_text().splitlines()
     assert "# command: as written" in lines
     rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
-    assert len(rows) == len(study.rows) == 2 * 3 * 2
-    assert float(rows[0]["coverage"]) == pytest.approx(study.rows[0].coverage)
-    assert [row.method for row in study.select(metric="far", level=0.95)] == ["wilson", "vertex", "two-level"]
+    assert len(rows) == len(base.rows) == 2 * 3 * 2
+    assert float(rows[0]["coverage"]) == pytest.approx(base.rows[0].coverage)
+    assert [row.method for row in base.select(metric="far", level=0.95)] == ["wilson", "vertex", "two-level"]
     with pytest.raises(mb.UsageError, match="no field"):
-        study.select(colour="red")
-
-
-@pytest.mark.parametrize("kind", ["nominal", "rate", "identities"])
-def test_plots(kind: str) -> None:
-    study = small(replications=3, G=[5, 8])
-    panels = study.plot(kind)  # type: ignore[arg-type]
-    drawn = {line.get_label() for line in panels[0].get_lines()}
-    assert {"wilson", "vertex", "two-level"} <= drawn
-
-
-def test_plots_of_nothing_are_errors() -> None:
-    with pytest.raises(mb.UsageError, match="kind"):
-        small(replications=3).plot("pie")  # type: ignore[arg-type]
+        base.select(colour="red")
 
 
 def people(count: int, seed: int = 0) -> mb.Embeddings:

@@ -78,13 +78,6 @@ def as_numpy(value: Any, name: str) -> Any:
 
     A tensor is taken off its graph and its device. Numbers of types that numpy does not have, such as bfloat16, become
     float32. A list of batches is one array, a list of tensors of one number each a list of numbers.
-
-    Parameters
-    ----------
-    value
-        What was given.
-    name
-        What messages call it.
     """
     try:
         if _is_tensor(value):

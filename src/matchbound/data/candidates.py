@@ -56,15 +56,10 @@ class CandidateLists:
         The position in the gallery of each person, −1 for people who are not enrolled.
     person : int64 array, shape (n,)
         Who was searched for, positions in `people`.
-    mate : float64 array, shape (n,)
-        The oriented score of the mate; −∞ where there is none, or where it is behind the end of the list.
     row : int64 array, shape (n,)
         The number of each search among all of them.
-    holder, score : int64 and float64 arrays, shape (n, k)
-        Positions in the gallery of the best candidates other than the mate, the best one first, and their oriented
-        scores.
-    end : float64 array, shape (n,)
-        Nobody behind the end of a list has a larger oriented score; −∞ for complete lists.
+    mate, holder, score, end
+        As for `Candidates`.
     """
 
     people: LabelArray = field(repr=False)
@@ -386,9 +381,9 @@ class Candidates:
         Parameters
         ----------
         gallery, identity, own, distance, source, notes
-            As in the class.
+            As for the class.
         best : (mate, holder, score)
-            As in the class; failed searches come last.
+            As for the class; failed searches come last.
         """
         mate, holder, score = best
         depth = score.shape[1]
@@ -503,10 +498,8 @@ class Candidates:
         scores : shape (n, k)
         gallery : array, shape (m,)
             The identity of each template.
-        identity : array, shape (n,)
-            Whom each search shows.
-        distance
-            Whether small scores mean "same", as with ``IndexFlatL2``.
+        identity, distance
+            As for the class; ``IndexFlatL2`` gives distances.
         """
         places, values = np.asarray(indices), np.asarray(scores, dtype=np.float64)
         if places.ndim != 2 or places.shape != values.shape or places.dtype.kind not in "iu":
@@ -538,14 +531,11 @@ class Candidates:
 
         Parameters
         ----------
+        scores : shape (n, m)
         gallery : array, shape (m,)
             The identity of each template.
-        identity : array, shape (n,)
-            Whom each probe shows.
-        scores
-            Shape (n, m).
-        distance
-            Whether small scores mean "same".
+        identity, distance
+            As for the class.
         fuse
             What several templates of one identity count as: their best score or their mean.
         candidates

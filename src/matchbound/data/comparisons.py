@@ -392,10 +392,8 @@ class Comparisons(Source):
 
         Parameters
         ----------
-        attribute
+        attribute, name
             As for `identity_labels`; or a list of two columns with one label per comparison, for its two sides.
-        name
-            What messages call it.
         """
         if not (isinstance(attribute, list) and len(attribute) == 2):
             _, (codes,) = encode(self.identity_labels(attribute, name))

@@ -52,12 +52,8 @@ def check_finite(values: NDArray[Any], said: Callable[[int], str], remedy: str =
 
     Parameters
     ----------
-    values
-        Shape (n,).
     said
         From a row number to the beginning of the message: where it is, and ``is`` or ``holds``.
-    remedy
-        What to do about it.
     """
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
@@ -107,49 +103,25 @@ def uncompared_pairs(cluster: IntArray, first: IntArray, second: IntArray) -> tu
 
 
 def direction_question(genuine: FloatArray, impostor: FloatArray, distance: bool) -> Note | None:
-    """Whether to ask if the scores point the other way: in words, or None where they point the right way.
-
-    Parameters
-    ----------
-    genuine, impostor
-        Scores of either kind; of many, an even sample is taken.
-    distance
-        Whether small scores are said to mean "same".
-    """
-    one, two = _sample(genuine), _sample(impostor)
+    """The question whether the scores point the other way, or None where they point the right way."""
+    one, two = (scores[:: max(1, -(-scores.size // SAMPLED))] for scores in (genuine, impostor))
     if not one.size or not two.size:
         return None
-    area = _area(one, two)
+    ordered = np.sort(two)
+    below = np.searchsorted(ordered, one, side="left") + np.searchsorted(ordered, one, side="right")
+    area = float(below.mean()) / (2.0 * ordered.size)  # the chance of one above the other; a tie counts half
     area = 1.0 - area if distance else area
-    if area + SURE * math.sqrt((1.0 / one.size + 1.0 / two.size) / 12.0) >= 0.5:
-        return None
-    return question(distance)
+    unsure = area + SURE * math.sqrt((1.0 / one.size + 1.0 / two.size) / 12.0) >= 0.5
+    return None if unsure else question(distance)
 
 
 def question(distance: bool) -> Note:
     """The question itself, the same wherever it is asked."""
+    seen, other, remedy = ("scores are lower", "a distance", "use")
     if distance:
-        return Note(
-            "direction",
-            "genuine distances are higher than impostor ones: is the score a similarity? If so, leave out "
-            f"{argument('distance', True)}",
-        )
-    return Note(
-        "direction",
-        "genuine scores are lower than impostor ones: is the score a distance? If so, use "
-        f"{argument('distance', True)}",
-    )
-
-
-def _sample(scores: FloatArray) -> FloatArray:
-    return scores[:: max(1, -(-scores.size // SAMPLED))]
-
-
-def _area(genuine: FloatArray, impostor: FloatArray) -> float:
-    """The chance that a genuine score lies above an impostor one; a tie counts half."""
-    ordered = np.sort(impostor)
-    below = np.searchsorted(ordered, genuine, side="left") + np.searchsorted(ordered, genuine, side="right")
-    return float(below.mean()) / (2.0 * ordered.size)
+        seen, other, remedy = ("distances are higher", "a similarity", "leave out")
+    text = f"genuine {seen} than impostor ones: is the score {other}? If so, {remedy} {argument('distance', True)}"
+    return Note("direction", text)
 
 
 def pair_keys(first: IntArray, second: IntArray, size: int) -> IntArray:
