@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from compare_shared import FARS, SEEN, Row, run, share_of, systems, true_thresholds
 
-from matchbound.calls.comparison import compare, compare_thresholds
+from matchbound.calls.comparison import Where, compare, compare_points
 
 Kept = dict[tuple[str, float, str], list[tuple[bool, float, float]]]
 
@@ -42,12 +42,12 @@ def paired(replications: int, seed: int) -> list[Row]:
     kept: Kept = {}
     for replication in range(replications):
         a, b = systems(np.random.default_rng([seed, replication]), 50, [0, 16])
-        several = compare_thresholds(a, b, thresholds)
-        for (metric, rate), made in zip(chosen, several, strict=True):
-            difference = getattr(made, metric)
+        tables = compare_points([a, b], [Where(tuple(pair)) for pair in thresholds], eer=False)
+        for (metric, rate), table in zip(chosen, tables, strict=True):
+            difference = getattr(table.comparisons["1", "2"], metric)
             for method in methods:
                 interval = difference.interval(method)
-                unpaired = 2.0 * 2.01 * np.sqrt(difference.unpaired_variance)
+                unpaired = 2.0 * 2.01 * np.sqrt(difference.sums.variance(1.0, 0.0) + difference.sums.variance(0.0, 1.0))
                 row = (0.0 in interval, interval.width, unpaired)
                 kept.setdefault((metric, rate, method), []).append(row)
     return coverages(kept)
@@ -63,7 +63,7 @@ def points(replications: int, seed: int) -> list[Row]:
             numbers = [("frr@far", rate, made.frr)] + ([("eer", 0.0, made.eer)] if rate == FARS[0] else [])
             for metric, at, difference in numbers:
                 interval = difference.interval()
-                unpaired = 2.0 * 2.01 * np.sqrt(difference.unpaired_variance)
+                unpaired = 2.0 * 2.01 * np.sqrt(difference.sums.variance(1.0, 0.0) + difference.sums.variance(0.0, 1.0))
                 kept.setdefault((metric, at, "auto"), []).append((0.0 in interval, interval.width, unpaired))
     return coverages(kept)
 

@@ -28,9 +28,21 @@ from numpy.typing import NDArray
 import matchbound as mb
 from matchbound.calls.comparison import compare_all
 from matchbound.calls.groups import by_group
-from matchbound.stats.families.critical import DECIMALS, Largest, adjusted_level, gaussian_largest, normal_scores
-from matchbound.stats.families.groups import Within, permuted_frr, permuted_moments, thrown_far, thrown_moments
-from matchbound.stats.families.systems import MOST_TERMS, GenuineTerms, ImpostorTerms, flipped_far, flipped_frr
+from matchbound.stats.families import (
+    DECIMALS,
+    MOST_TERMS,
+    Largest,
+    SignTerms,
+    Within,
+    adjusted_level,
+    flipped,
+    gaussian_largest,
+    normal_scores,
+    permuted_frr,
+    permuted_moments,
+    thrown_far,
+    thrown_moments,
+)
 from matchbound.stats.gaps import GroupMoments, gap_statistic
 from matchbound.stats.intervals import t_quantile
 
@@ -121,9 +133,10 @@ def of_systems(errors: FloatArray, metric: str) -> Family:
         g = INSTANCES * (INSTANCES - 1) / 2.0
         own = d[:, np.arange(size), np.arange(size)]
         own = own[:, np.any(own != 0.0, axis=0)]
-        genuine = GenuineTerms(own, np.full(own.shape[1], g), g * size, g * g * size)
+        place, each = np.arange(own.shape[1]), np.full(own.shape[1], g)
+        genuine = SignTerms(place, place, own, each, each, g * size, g * g * size, 0.0)
         if genuine.terms:
-            null = flipped_frr(genuine, size / (size - 1), size - 1, n_resamples=DRAWS)
+            null = flipped(genuine, size / (size - 1), size - 1, n_resamples=DRAWS)
     else:
         first, second = np.triu_indices(size, k=1)
         kept = np.flatnonzero(np.any(d[:, first, second] != 0.0, axis=0))
@@ -132,19 +145,19 @@ def of_systems(errors: FloatArray, metric: str) -> Family:
         renamed = renamed.reshape(2, kept.size)
         m, each = float(INSTANCES**2), float((size - 1) * INSTANCES**2)
         full = np.ones(kept.size)
-        impostor = ImpostorTerms(
+        impostor = SignTerms(
             renamed[0],
             renamed[1],
             d[:, first, second],
             m * full,
             2.0 * each * full,
-            size * each,
+            size * each / 2.0,
             size * each**2,
-            size * (size - 1) * m**2,
+            size * (size - 1) * m**2 / 2.0,
         )
         if 0 < impostor.terms <= MOST_TERMS:
             factor = size * (size - 1) / ((size - 2) * (size - 3))
-            null = flipped_far(impostor, factor, size - 1, n_resamples=DRAWS)
+            null = flipped(impostor, factor, size - 1, n_resamples=DRAWS)
     values = np.array([value for _, _, value in made])
     return Family(
         np.array([estimate for estimate, _, _ in made]),

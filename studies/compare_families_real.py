@@ -10,7 +10,6 @@ Run as ``python studies/compare_families_real.py FILE.npz … --replications 400
 
 from __future__ import annotations
 
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +18,8 @@ from compare_shared import FloatArray, Row, run_on_files, share_of
 from numpy.typing import NDArray
 
 import matchbound as mb
-from matchbound.calls.comparison import compare_thresholds
+from matchbound.calls.comparison import Where, compare_points
 from matchbound.calls.groups import by_group
-from matchbound.results.systems import systems_table
 
 GROUPS, MEMBERS, SYSTEMS, PEOPLE = 8, 25, 5, 50
 DRAWS = 1000
@@ -58,12 +56,9 @@ def systems(views: list[FloatArray], owner: NDArray[np.int64], replications: int
         chosen = np.random.default_rng([seed, replication]).permutation(np.unique(owner))[:PEOPLE]
         rows = np.flatnonzero(np.isin(owner, chosen))
         data = scored(views, owner, rows)
-        pairs = list(combinations(range(SYSTEMS), 2))
-        several = [compare_thresholds(data[i], data[j], list(zip(grids[i], grids[j], strict=True))) for i, j in pairs]
+        tables = compare_points(data, [Where(at) for at in zip(*grids, strict=True)], eer=False)
         hits = []
-        for k, (metric, _) in enumerate(CELLS):
-            made = {(str(i), str(j)): each[k] for (i, j), each in zip(pairs, several, strict=True)}
-            table = systems_table(tuple(map(str, range(SYSTEMS))), made, ())
+        for table, (metric, _) in zip(tables, CELLS, strict=True):
             rows_made = table.differences(metric, method="dyadic", n_resamples=DRAWS)
             hits.append(min(row.p_value for row in rows_made) <= 0.05)
         found.append(hits)

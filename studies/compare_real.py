@@ -14,7 +14,7 @@ from compare_shared import Row, run_on_files, share_of
 from numpy.typing import NDArray
 
 import matchbound as mb
-from matchbound.calls.comparison import compare_thresholds
+from matchbound.calls.comparison import Where, compare_points
 
 CELLS = (("far", 1e-3), ("far", 1e-2), ("far", 1e-1), ("frr", 1e-2), ("frr", 1e-1))
 METHODS = ("auto", "dyadic", "latent")
@@ -92,9 +92,9 @@ def study(path: Path, replications: int, seed: int) -> list[Row]:
         chosen = rng.choice(people, PEOPLE, replace=False)
         rows = np.flatnonzero(np.isin(owner, chosen))
         pair = scored(views, owner, rows)
-        several = compare_thresholds(pair[0], pair[1], [grid for _, _, _, grid, _ in settings])
-        for (name, metric, rate, _, true), found in zip(settings, several, strict=True):
-            difference = getattr(found, metric)
+        tables = compare_points(pair, [Where(tuple(grid)) for _, _, _, grid, _ in settings], eer=False)
+        for (name, metric, rate, _, true), table in zip(settings, tables, strict=True):
+            difference = getattr(table.comparisons["1", "2"], metric)
             for method in METHODS:
                 interval = difference.interval(method)
                 kept.setdefault((name, metric, rate, method), []).append((true in interval, interval.width))

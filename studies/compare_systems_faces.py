@@ -22,8 +22,7 @@ from default_coverage import FILES, MOST
 from numpy.typing import NDArray
 
 from matchbound.stats.dyadic import bias_factor
-from matchbound.stats.families import systems
-from matchbound.stats.families.critical import Largest, gaussian_largest
+from matchbound.stats.families import Largest, SignTerms, gaussian_largest
 
 Array = NDArray[Any]
 RATES, PEOPLE, SYSTEMS, DRAWS = (1e-3, 1e-2), 50, 5, 300
@@ -47,7 +46,7 @@ def halves(folder: Path, half: str) -> tuple[Array, list[Array]]:
     return stored["embeddings"].astype(np.float64), [people[i] for i in chosen]
 
 
-def terms_of(errors: list[Array], m: Array) -> systems.ImpostorTerms | None:
+def terms_of(errors: list[Array], m: Array) -> SignTerms | None:
     """What the signs are given to, from n_ij of each system and m_ij, shape (G, G)."""
     first, second = np.triu_indices(m.shape[0], 1)
     d = np.array([(a - b)[first, second] for a, b in combinations(errors, 2)])
@@ -56,19 +55,19 @@ def terms_of(errors: list[Array], m: Array) -> systems.ImpostorTerms | None:
         return None
     first, second, each = first[kept], second[kept], m.sum(axis=1)
     _, renamed = np.unique(np.concatenate([first, second]), return_inverse=True)
-    return systems.ImpostorTerms(
+    return SignTerms(
         renamed[: kept.size],
         renamed[kept.size :],
         d[:, kept],
         m[first, second],
         each[first] + each[second],
-        float(each.sum()),
+        float(each.sum()) / 2.0,
         float(each @ each),
-        float((m * m).sum()),
+        float((m * m).sum()) / 2.0,
     )
 
 
-def signs(terms: systems.ImpostorTerms, method: str, rng: np.random.Generator) -> Array:
+def signs(terms: SignTerms, method: str, rng: np.random.Generator) -> Array:
     people = int(max(terms.first.max(), terms.second.max())) + 1
     xi = rng.standard_normal((DRAWS, people))
     if method == "weighted signs":
@@ -120,13 +119,13 @@ def main() -> None:
             terms = terms_of(errors, m)
             if terms is None:
                 continue
-            top = systems.largest_far(terms, np.ones((1, terms.m.size)), factor, freedom)
+            top = terms.largest(np.ones((1, terms.m.size)), factor, freedom)
             for method in METHODS:
                 if method == "normal":
                     null = gaussian_largest(influence(errors, m), n_resamples=2000)
                 else:
                     drawn = signs(terms, method, np.random.default_rng([given.seed, number, k]))
-                    null = Largest.of(systems.largest_far(terms, drawn, factor, freedom))
+                    null = Largest.of(terms.largest(drawn, factor, freedom))
                 hits[rate, method] += bool(null.p_values(top)[0] <= 0.05)
     with given.out.open("w", encoding="utf-8", newline="") as stream:
         command = f"--data FOLDER --half {given.half} --replications {given.replications} --seed {given.seed}"

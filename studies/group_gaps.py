@@ -45,13 +45,13 @@ from matchbound.stats.gaps import (
     GroupMoments,
     decided,
     difference_limits,
-    far_moments,
     finite_factor,
-    frr_moments,
     gap_statistic,
+    moments,
+    welch,
 )
-from matchbound.stats.group_differences import welch
 from matchbound.stats.intervals import t_quantile
+from matchbound.stats.variance import rate_of_part
 
 Array = NDArray[Any]
 FAR, FRR = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1), (1e-2, 3e-2, 1e-1, 3e-1)
@@ -208,10 +208,7 @@ class Group:
             self.limits[level] = [(float(low), float(high)) for low, high in found.T]
 
     def moments(self, k: int) -> GroupMoments:
-        rate = self.rates[k]
-        if rate.metric == "far":
-            return far_moments(rate.tally.impostor, rate.index, rate.effective_identities)
-        return frr_moments(rate.tally.genuine, rate.index, rate.effective_identities)
+        return moments(self.rates[k].unit, self.rates[k].metric)
 
     def variance(self, k: int) -> float:
         """As `GroupRates` has it: without bias, not below what pairs say alone, nor below one error."""
@@ -287,13 +284,13 @@ def counted(half: Half, sizes: tuple[int, int], rng: np.random.Generator) -> dic
         impostor = ImpostorTally(
             pairs.sum(axis=1), one.sum(axis=2), int((pairs**2).sum()), (one * pairs).sum((1, 2)), (one**2).sum((1, 2))
         )
-        made["far"].append([far_moments(impostor, k, people) for k in range(len(FAR))])
+        made["far"].append([moments(rate_of_part(impostor, k, people), "far") for k in range(len(FAR))])
         np.fill_diagonal(scores, np.inf)
         missed = np.add.reduceat(np.add.reduceat(scores[None] < half.frr[:, None, None], starts, 1, int), starts, 2)
         genuine = GenuineTally(m * (m - 1) // 2, missed[:, np.arange(m.size), np.arange(m.size)] // 2)
         if genuine.comparisons.any():
             people = effective_number(genuine.comparisons)
-            made["frr"].append([frr_moments(genuine, k, people) for k in range(len(FRR))])
+            made["frr"].append([moments(rate_of_part(genuine, k, people), "frr") for k in range(len(FRR))])
     return made
 
 

@@ -9,6 +9,7 @@ from matchbound.calls.evaluate import tally as tally
 from matchbound.calls.groups import by_group as by_group
 from matchbound.calls.losses import mean_loss as mean_loss
 from matchbound.calls.losses import unit_rates as unit_rates
+from matchbound.calls.searching import compare_searches as compare_searches
 from matchbound.calls.searching import search as search
 from matchbound.counting.executors import DaskExecutor as DaskExecutor
 from matchbound.counting.executors import LocalExecutor as LocalExecutor
@@ -55,7 +56,6 @@ from matchbound.report.make import write_report as write_report
 from matchbound.results.description import describe as describe
 from matchbound.results.interval import Interval as Interval
 from matchbound.results.number import Number as Number
-from matchbound.results.search_differences import compare_searches as compare_searches
 from matchbound.show.figures import plot_det as plot_det
 from matchbound.show.figures import plot_roc as plot_roc
 from matchbound.study.coverage import coverage_study as coverage_study

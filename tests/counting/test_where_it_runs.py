@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import matchbound as mb
-from matchbound.calls.comparison import compare_thresholds
+from matchbound.calls.comparison import Where, compare_points
 from matchbound.cli import main
 from matchbound.counting.executors import LocalExecutor
 
@@ -53,10 +53,12 @@ CALLS: dict[str, Callable[..., Any]] = {
     "tally": lambda **how: mb.tally(people(1), [0.3, 0.5], **how).impostor.errors.tolist(),
     "roc": lambda **how: mb.roc(people(1), **how).far.tolist(),
     "compare at thresholds": lambda **how: (
-        mb.compare(people(1), people(2), threshold=0.5, **how).far.joint.both_impostor
+        mb.compare(people(1), people(2), threshold=0.5, **how).far.sums.joint.both_impostor
     ),
     "compare at a FAR": lambda **how: mb.compare(people(1), people(2), far=0.01, **how).frr.estimate,
-    "compare_thresholds": lambda **how: compare_thresholds(people(1), people(2), [(0.4, 0.5)], **how)[0].far.estimate,
+    "compare_points": lambda **how: (
+        compare_points([people(1), people(2)], [Where((0.4, 0.5))], **how)[0].comparisons["1", "2"].far.estimate
+    ),
     "compare_all": lambda **how: [
         one.far.estimate
         for one in mb.compare_all([people(1), people(2), people(3)], threshold=0.5, **how).comparisons.values()

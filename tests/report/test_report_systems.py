@@ -199,8 +199,8 @@ def test_points_of_large_embeddings_are_counted_in_one_pass(
     expected = [mb.compare(demo, other, threshold=value) for value in (0.5, 0.6)]
     monkeypatch.setattr(api, "EXACT_COMPARISONS", 10)
     passes = []
-    plain = api.joint_tally
-    monkeypatch.setattr(api, "joint_tally", lambda *given, **options: passes.append(1) or plain(*given, **options))
+    plain = api.shared_errors
+    monkeypatch.setattr(api, "shared_errors", lambda *given, **options: passes.append(1) or plain(*given, **options))
     tables = compare_points({"a": demo, "b": other}, [Where(threshold=0.5), Where(threshold=0.6)], eer=False)
     assert len(passes) == 1
     for table, one in zip(tables, expected, strict=True):

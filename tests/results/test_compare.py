@@ -12,7 +12,7 @@ from scipy import stats as scipy_stats
 
 import matchbound as mb
 import naive_compare as naive
-from matchbound.calls.comparison import compare, compare_all, compare_thresholds
+from matchbound.calls.comparison import Where, compare, compare_all, compare_points
 from matchbound.counting.joint import joint_tally
 from matchbound.data.matching import match
 from matchbound.stats import differences as stats
@@ -176,15 +176,14 @@ def test_fixed_thresholds() -> None:
 
 def test_several_thresholds_cost_one_pass() -> None:
     a, b = _equal_systems(3)
-    several = compare_thresholds(a, b, [(0.5, 0.45), (0.3, 0.3)])
-    for made, pair in zip(several, ((0.5, 0.45), (0.3, 0.3)), strict=True):
-        single = compare(a, b, threshold=pair)
+    pairs = (0.5, 0.45), (0.3, 0.3)
+    several = compare_points([a, b], [Where(pair) for pair in pairs], eer=False)
+    for table, pair in zip(several, pairs, strict=True):
+        made, single = table.comparisons["1", "2"], compare(a, b, threshold=pair)
         assert made.threshold == pair
         for metric in ("far", "frr"):
             assert getattr(made, metric).interval() == getattr(single, metric).interval()
             assert getattr(made, metric).p_value == getattr(single, metric).p_value
-    with pytest.raises(mb.UsageError, match="pairs"):
-        compare_thresholds(a, b, [0.5, 0.4])  # type: ignore[list-item]
 
 
 def test_swapping_the_systems_turns_the_answer_round() -> None:
@@ -214,7 +213,7 @@ def test_bootstraps_share_their_draws() -> None:
     alone = [rate.bootstrap("vertex", 400, rng=3).replicates for rate in (made.a, made.b)]
     assert np.array_equal(drawn.replicates, alone[0] - alone[1])
     assert drawn.variance < 0.7 * (alone[0].var() + alone[1].var())
-    sums = stats.far_sums(made.joint)  # type: ignore[attr-defined]
+    sums = stats.far_sums(made.sums.joint)
     closed_form = sums.variance + 2.0 * sums.pair_square  # (4R + 2Q)/N2², to first order in 1/G
     assert drawn.variance == pytest.approx(closed_form, rel=0.3)
     assert made.interval("vertex", n_resamples=400, rng=3) == made.interval("vertex", n_resamples=400, rng=3)
@@ -264,24 +263,23 @@ def test_point_variance_is_the_sum_over_comparisons() -> None:
     """Before corrections, Var of FRR@FAR differences is a sum over pairs of comparisons that share people."""
     a, b = _equal_systems(10, identities=8)
     made = compare(a, b, far=0.1).frr
-    terms = made.terms  # type: ignore[attr-defined]
     tables_ = [system.comparisons() for system in (a, b)]
     genuine = tables_[0].genuine
     outcomes = []
     for row in range(len(tables_[0])):
         w = 0.0
         for sign, place, table, threshold in (
-            (1, 0, tables_[0], made.threshold_a),  # type: ignore[attr-defined]
-            (-1, 1, tables_[1], made.threshold_b),  # type: ignore[attr-defined]
+            (1, 0, tables_[0], made.threshold_a),
+            (-1, 1, tables_[1], made.threshold_b),
         ):
             kind = genuine if genuine[row] else ~genuine
             erred = (table.score >= threshold) != genuine[row]
-            share = terms.frr_shares[place] if genuine[row] else terms.far_shares[place]
+            share = made.sums.shares["frr" if genuine[row] else "far"][place]
             w += sign * share * (float(erred[row]) - float(erred[kind].mean())) / np.count_nonzero(kind)
         outcomes.append((str(tables_[0].a[row]), str(tables_[0].b[row]), w))
     literal = naive.sum_over_sharing(outcomes)
-    assert terms.sums().variance == pytest.approx(literal, rel=1e-9)
-    assert terms.variance() >= literal - 1e-15
+    assert made.sums.sums().variance == pytest.approx(literal, rel=1e-9)
+    assert made.sums.variance() >= literal - 1e-15
 
 
 def test_large_embeddings_are_counted_in_blocks() -> None:

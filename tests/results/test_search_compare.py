@@ -105,7 +105,7 @@ def test_groups_are_parts_of_the_searches(two: tuple[results.Searches, results.S
     assert low < gap.estimate < high
     assert gap.claim(below=0.999).verdict == "shown"
     assert groups.rate("fpir", "old").interval().level == 0.95
-    with pytest.raises(mb.DataError, match="no group 'middle'"):
+    with pytest.raises(mb.UsageError, match="no group 'middle'"):
         groups["middle"]
     with pytest.raises(mb.UsageError, match="no groups"):
         results.Searches(found.tally).by_group(0.7)

@@ -115,7 +115,7 @@ def test_a_difference_is_the_literal_one(rows: list, seed: int, threshold: float
         d = {key: one[key] - two[key] for key in one}
         difference = getattr(made, metric)
         assert difference.estimate == pytest.approx(np.mean(list(d.values())), abs=1e-12)
-        sums = difference._sums()
+        sums = difference.sums.sums()
         mean = np.mean(list(d.values()))
         literal = dyadic(d) if pairs else sum((v - mean) ** 2 for v in d.values()) / len(d) ** 2
         assert sums.variance == pytest.approx(literal, abs=1e-12)

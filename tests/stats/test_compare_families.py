@@ -18,11 +18,8 @@ from matchbound.calls.groups import by_group
 from matchbound.counting.joint import joint_tally
 from matchbound.counting.recount import tally_comparisons
 from matchbound.counts.joint import JointTally
-from matchbound.results.together import normal_score
-from matchbound.stats.families import groups as null_groups
-from matchbound.stats.families import systems as null_systems
-from matchbound.stats.families.critical import Largest, adjusted_level, gaussian_largest, normal_scores
-from matchbound.stats.group_differences import group_sums
+from matchbound.stats import families
+from matchbound.stats.families import Largest, adjusted_level, gaussian_largest, normal_scores, scores_of
 from strategies import comparisons, tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -79,8 +76,7 @@ def test_scores_have_the_tail_of_students_t() -> None:
     for t, freedom in ((0.0, 5.0), (2.3, 7.5), (-4.0, 49.0), (1.0, 0.2)):
         expected = naive.t_score(t, 1.0, freedom)
         assert normal_scores(np.array([t]), freedom)[0] == pytest.approx(expected, abs=1e-9)
-    assert normal_score(1.0) == normal_score(math.nan) == 0.0
-    assert normal_score(0.05) == pytest.approx(1.959964, abs=1e-6)
+    assert scores_of(np.array([1.0, math.nan, 0.05])) == pytest.approx([0.0, 0.0, 1.959964], abs=1e-6)
 
 
 # --- signs of systems --------------------------------------------------------------------------------------------
@@ -112,9 +108,8 @@ def test_differences_of_far_with_signs(rows: list, seed: int) -> None:
     systems, joints = three_systems(rows, seed)
     literal = outcomes(systems, rows, genuine=False)
     assume(literal[0])
-    terms = null_systems.impostor_terms(joints)
-    assert terms is not None
-    assume(terms.terms > 0)
+    terms = families.sign_terms(joints, "far")
+    assume(terms)
     assert terms.terms == sum(
         len({k for k in {frozenset(r[:2]) for r in each} if sum(y for a, b, y in each if {a, b} == k)})
         for each in literal
@@ -124,7 +119,7 @@ def test_differences_of_far_with_signs(rows: list, seed: int) -> None:
     active = sorted({names.index(n) for each in literal for n in _moved(each)})
     signs = np.where(rng.random((4, terms.m.size)) < 0.5, -1.0, 1.0)
     signs[0] = 1.0
-    found = null_systems.largest_far(terms, signs, 1.3, 4.0)
+    found = terms.largest(signs, 1.3, 4.0)
     for drawn, top in zip(signs, found, strict=True):
         sign = {frozenset((a, b)): 1.0 for a, b in itertools.combinations(names, 2)}
         for i, j, value in zip(terms.first, terms.second, drawn, strict=True):
@@ -147,15 +142,15 @@ def test_differences_of_frr_with_signs(owners: list[int], seed: int) -> None:
     rows = [(f"p{i}", f"p{i}", 0.0) for i in owners]
     systems, joints = three_systems(rows, seed)
     literal = outcomes(systems, rows, genuine=True)
-    terms = null_systems.genuine_terms(joints)
-    assume(terms.terms > 0)
+    terms = families.sign_terms(joints, "frr")
+    assume(terms)
     moved = [
         str(name) for name in systems[0].identities if any(sum(y for a, _, y in each if a == name) for each in literal)
     ]
-    assert len(moved) == terms.g.size
+    assert len(moved) == terms.m.size
     rng = np.random.default_rng(seed)
-    signs = np.where(rng.random((4, terms.g.size)) < 0.5, -1.0, 1.0)
-    found = null_systems.largest_frr(terms, signs, 1.2, 3.0)
+    signs = np.where(rng.random((4, terms.m.size)) < 0.5, -1.0, 1.0)
+    found = terms.largest(signs, 1.2, 3.0)
     for drawn, top in zip(signs, found, strict=True):
         sign = {str(name): 1.0 for name in systems[0].identities} | dict(zip(moved, drawn.tolist(), strict=True))
         each = [naive.flipped_genuine([(a, y) for a, _, y in one], sign, 1.2) for one in literal]
@@ -163,15 +158,20 @@ def test_differences_of_frr_with_signs(owners: list[int], seed: int) -> None:
         assert top == pytest.approx(expected, abs=1e-6)
 
 
+def genuine_terms(d: np.ndarray, g: np.ndarray, total: float, squares: float) -> families.SignTerms:
+    place = np.arange(g.size)
+    return families.SignTerms(place, place, d, g, g, total, squares, 0.0)
+
+
 def test_random_signs_against_all_signs() -> None:
     """Six people: the 64 patterns of signs, each as likely as any other."""
     rng = np.random.default_rng(3)
     d = rng.integers(-2, 3, (3, 6)).astype(float)
     d[:, 0] = 1.0, 2.0, 1.0
-    terms = null_systems.GenuineTerms(d, np.full(6, 10.0), 100.0, 1000.0)
+    terms = genuine_terms(d, np.full(6, 10.0), 100.0, 1000.0)
     every = np.array(list(itertools.product((-1.0, 1.0), repeat=6)))
-    exact = Largest.of(null_systems.largest_frr(terms, every, 1.0, 9.0))
-    drawn = null_systems.flipped_frr(terms, 1.0, 9.0, n_resamples=20_000)
+    exact = Largest.of(terms.largest(every, 1.0, 9.0))
+    drawn = families.flipped(terms, 1.0, 9.0, n_resamples=20_000)
     at = np.unique(exact.tops)
     share = np.array([naive.mid_p(list(exact.tops), float(value)) * 65 / 64 - 0.5 / 64 for value in at])
     assert drawn.p_values(at) == pytest.approx(share, abs=0.015)
@@ -181,10 +181,10 @@ def test_signs_of_pairs_that_share_an_identity_go_together() -> None:
     """corr(sign(ξ_1 + ξ_2), sign(ξ_1 + ξ_3)) = 1/3 and 0 for disjoint pairs: seen in sums of two differences."""
     ones = np.ones(2)
     for other, expected in (((0, 2), 2.0 / 3.0), ((2, 3), 0.5)):
-        terms = null_systems.ImpostorTerms(
-            np.array([0, other[0]]), np.array([1, other[1]]), np.ones((1, 2)), ones, 100.0 * ones, 1e6, 1e8, 1e6
+        terms = families.SignTerms(
+            np.array([0, other[0]]), np.array([1, other[1]]), np.ones((1, 2)), ones, 100.0 * ones, 5e5, 1e8, 5e5
         )
-        drawn = null_systems.flipped_far(terms, 1.0, 50.0, n_resamples=20_000)
+        drawn = families.flipped(terms, 1.0, 50.0, n_resamples=20_000)
         assert np.mean(drawn.tops > 1e-6) == pytest.approx(expected, abs=0.02)
 
 
@@ -221,11 +221,11 @@ def test_many_terms_leave_it_to_the_normal_approximation(monkeypatch: pytest.Mon
     systems, joints = three_systems(rows, 1)
     table = compare_all(systems, threshold=0.0)
     signs = {metric: table.differences(metric) for metric in ("far", "frr")}
-    monkeypatch.setattr(null_systems, "MOST_TERMS", 3)
-    assert null_systems.impostor_terms(joints) is None
+    monkeypatch.setattr(families, "MOST_TERMS", 3)
+    assert families.sign_terms(joints, "far") is None
     normal = table.differences("far")
     gaussian = gaussian_largest(np.array([row.difference.influence for row in normal]))
-    scores = np.array([normal_score(row.difference.p_value) for row in normal])
+    scores = scores_of(np.array([row.difference.p_value for row in normal]))
     expected = np.maximum(gaussian.p_values(scores), [row.difference.p_value for row in normal])
     assert [row.p_value for row in normal] == pytest.approx(list(expected))
     assert [row.p_value for row in signs["far"]] != pytest.approx(list(expected), abs=1e-6)
@@ -240,7 +240,7 @@ def test_dealing_people_anew_against_all_deals() -> None:
     exact = [round(naive.largest_genuine_gap(order, [2, 2, 2]), 7) for order in itertools.permutations(people)]
     group = np.array([0, 0, 1, 1, 2, 2])
     e, g = (np.array(column, dtype=float) for column in zip(*people, strict=True))
-    drawn = null_groups.permuted_frr(group, e, g, n_resamples=20_000)
+    drawn = families.permuted_frr(group, e, g, n_resamples=20_000)
     assert set(drawn.tops.tolist()) <= set(exact)
     at = np.unique(exact)
     share = [np.mean([(top > value) + 0.5 * (top == value) for top in exact]) for value in at]
@@ -252,12 +252,12 @@ def test_what_errors_within_groups_have_in_common(rows: list, labels: list[str])
     data = comparisons(rows)
     group = {f"p{i}": labels[i] for i in range(6)}
     names = sorted(set(labels))
-    codes = np.array([names.index(group[str(i)]) for i in data.identities])
-    sums = group_sums(tally_comparisons(data, np.array([0.0])), codes, len(names))
+    whole = tally_comparisons(data, np.array([0.0]))
+    parts = [whole.among(np.array([group[str(i)] == name for i in data.identities])).impostor for name in names]
     cells = [naive.cell_outcomes([(a, b, int(s >= 0.0)) for a, b, s in rows], group, g, g) for g in names]
     chosen = [k for k, cell in enumerate(cells) if cell]
     assume(chosen)
-    within = null_groups.within_groups(sums, chosen, np.ones(len(chosen)))
+    within = families.within_groups([parts[k] for k in chosen], np.ones(len(chosen)))
     assert within.spread == pytest.approx(naive.shared_excess([cells[k] for k in chosen]), abs=1e-9)
     counts: list[int] = []
     for k in chosen:
@@ -269,8 +269,8 @@ def test_what_errors_within_groups_have_in_common(rows: list, labels: list[str])
     assert within.comparisons.sum() == 2 * sum(len(cells[k]) for k in chosen)
 
 
-def uneven(spread: float = 0.0) -> null_groups.Within:
-    return null_groups.Within(
+def uneven(spread: float = 0.0) -> families.Within:
+    return families.Within(
         group=np.array([0, 0, 0, 1, 1, 1, 1]),
         comparisons=np.array([4.0, 6.0, 6.0, 9.0, 3.0, 6.0, 6.0]),
         pair_squares=np.array([22.0, 30.0]),
@@ -282,7 +282,7 @@ def uneven(spread: float = 0.0) -> null_groups.Within:
 
 def test_where_clumps_fall() -> None:
     within = uneven()
-    s, nn = null_groups.throw(within, np.random.default_rng(0), 20_000)
+    s, nn = families.throw(within, np.random.default_rng(0), 20_000)
     assert s.sum(axis=1) == pytest.approx(10.0)
     total = np.array([8.0, 12.0])
     assert s[:, :3].sum(axis=1).mean() == pytest.approx(10.0 * total[0] / total.sum(), abs=0.1)
@@ -299,7 +299,7 @@ def test_propensities_make_people_who_err_together() -> None:
     """With κ = 0.5 two clumps in a group of many meet at one person 1.5 times as often as with κ = 0."""
     met = {}
     for spread in (0.0, 0.5):
-        within = null_groups.Within(
+        within = families.Within(
             np.repeat([0, 1], 200),
             np.full(400, 199.0),
             np.full(2, 19900.0),
@@ -307,7 +307,7 @@ def test_propensities_make_people_who_err_together() -> None:
             np.ones(60),
             spread,
         )
-        s, _ = null_groups.throw(within, np.random.default_rng(1), 2000)
+        s, _ = families.throw(within, np.random.default_rng(1), 2000)
         met[spread] = float((s * (s - 1.0)).sum(axis=1).mean())
     assert met[0.5] / met[0.0] == pytest.approx(1.5, abs=0.1)
 
@@ -328,18 +328,18 @@ def test_the_largest_gap_of_thrown_clumps() -> None:
             people = float(within.people[g])
             factor = people * (people - 1) / ((people - 2) * (people - 3)) if people > 3 else 1.0
             groups.append(naive.thrown_group(hits, m, float(within.pair_squares[g]), people, factor))
-        found = null_groups.largest_far(within, s[None, :], nn[None, :])
+        found = families.largest_far(within, s[None, :], nn[None, :])
         assert found[0] == pytest.approx(naive.largest_gap(groups), abs=1e-9)
 
 
 def test_clumps_fall_only_where_they_are_few() -> None:
     assert not uneven().few
-    roomy = null_groups.Within(
+    roomy = families.Within(
         np.repeat([0, 1], 30), np.full(60, 29.0), np.full(2, 435.0), np.full(2, 30.0), np.ones(40), 0.0
     )
     assert roomy.few
-    for clumps in (250, null_groups.MOST_CLUMPS + 1):
-        crowded = null_groups.Within(
+    for clumps in (250, families.MOST_CLUMPS + 1):
+        crowded = families.Within(
             roomy.group, roomy.comparisons, roomy.pair_squares, roomy.people, np.ones(clumps), 0.0
         )
         assert not crowded.few
@@ -370,14 +370,13 @@ def test_the_thrown_statistic_of_the_data_is_that_of_the_gaps() -> None:
     owner = np.repeat(np.arange(48), 3)
     data = mb.Embeddings(rng.standard_normal((144, 6)), owner, group=np.array(["a", "b", "c"])[owner % 3])
     rates = by_group(data, threshold=0.9)
-    chosen = [0, 1, 2]
-    within = null_groups.within_groups(rates.sums, chosen, np.full(3, 16.0))
+    parts = [rates[name].far.tally.impostor for name in "abc"]
+    within = families.within_groups(parts, np.full(3, 16.0))
     assert within.few
-    order = np.concatenate([np.flatnonzero(rates.sums.group == g) for g in chosen])
-    s = rates.sums.errors[order, rates.sums.group[order]]
-    nn = np.array([float((np.asarray(rates.sums.clumps[g], dtype=float) ** 2).sum()) for g in chosen])
-    found = null_groups.largest_far(within, s[None, :], nn[None, :])[0]
-    scores = [normal_score(row.gap.p_value) for row in rates.gaps("far", n_resamples=99)]
+    s = np.concatenate([part.errors[0] for part in parts]).astype(float)
+    nn = np.array([float(part.sum_nn[0]) / 2.0 for part in parts])
+    found = families.largest_far(within, s[None, :], nn[None, :])[0]
+    scores = scores_of(np.array([row.gap.p_value for row in rates.gaps("far", n_resamples=99)]))
     assert found == pytest.approx(max(scores), abs=1e-6)
 
 
@@ -394,7 +393,7 @@ def test_equal_groups_with_a_handful_of_errors() -> None:
         g = np.full(120, 5.0)
         rate = np.bincount(group, e) / 100.0
         top = naive.largest_genuine_gap(list(zip(e.tolist(), g.tolist(), strict=True)), [20] * 6)
-        null = null_groups.permuted_frr(group, e, g, n_resamples=500)
+        null = families.permuted_frr(group, e, g, n_resamples=500)
         hits.append(null.p_values(np.array([top]))[0] <= 0.05)
         moved = np.where(group == np.arange(6)[:, None], e - rate[group] * g, 0.0)
         one, two = np.triu_indices(6, k=1)
@@ -414,7 +413,7 @@ def test_equal_systems_with_a_handful_of_errors() -> None:
         e = (shared & kept).sum(axis=2) + rng.binomial(5, 0.02, (4, 60))
         d = np.array([e[a] - e[b] for a, b in pairs], dtype=float)
         d = d[:, np.any(d != 0.0, axis=0)]
-        terms = null_systems.GenuineTerms(d, np.full(d.shape[1], 5.0), 300.0, 1500.0)
-        top = null_systems.largest_frr(terms, np.ones((1, d.shape[1])), 60.0 / 59.0, 59.0)
-        hits.append(null_systems.flipped_frr(terms, 60.0 / 59.0, 59.0, n_resamples=500).p_values(top)[0] <= 0.05)
+        terms = genuine_terms(d, np.full(d.shape[1], 5.0), 300.0, 1500.0)
+        top = terms.largest(np.ones((1, d.shape[1])), 60.0 / 59.0, 59.0)
+        hits.append(families.flipped(terms, 60.0 / 59.0, 59.0, n_resamples=500).p_values(top)[0] <= 0.05)
     assert 0.025 <= np.mean(hits) <= 0.075

@@ -1,4 +1,4 @@
-"""Calls that set systems side by side: check the arguments, run the engine, hand out results."""
+"""Calls that compare systems on the same comparisons: match, read the curves, count, hand out results."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Literal
+from itertools import combinations
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from matchbound.arraytypes import BoolArray, FloatArray, IntArray
+from matchbound.arraytypes import FloatArray
 from matchbound.calls.curve_readings import Reading, Target, read_curve
-from matchbound.calls.groups import by_group
 from matchbound.counting.executors import RunOptions
-from matchbound.counting.joint import joint_tally
-from matchbound.counting.recount import Source, rank_scores, tally_comparisons
+from matchbound.counting.joint import joint_tally, shared_errors
+from matchbound.counting.recount import EXACT_COMPARISONS, Source, rank_scores
 from matchbound.counting.run import Executor, Progress
 from matchbound.counting.sources import AnySource, recount_of
-from matchbound.counts.joint import JointTally
+from matchbound.counts.joint import JointTally, join
 from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
@@ -28,35 +27,20 @@ from matchbound.data.matching import Matched, match
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.readers.loading import Readable, in_memory
-from matchbound.results.comparison import (
-    Comparison,
-    Difference,
-    IdentityDifference,
-    Models,
-    PointDifference,
-    RateDifference,
-)
-from matchbound.results.error_rates import ErrorRates, error_rates
+from matchbound.results.comparison import Comparison, SystemsTable
+from matchbound.results.difference import IdentityDifference, RateDifference, SystemDifference
+from matchbound.results.error_rates import error_rates
 from matchbound.results.interval import check_rate, named
 from matchbound.results.rates import WEIGHTINGS
-from matchbound.results.systems import SystemsTable, systems_table
-from matchbound.stats.differences import PointTerms
+from matchbound.stats.differences import JointSums
 from matchbound.stats.dyadic import effective_number
 from matchbound.stats.latent import design_of, unit_design
-from matchbound.stats.latent.differences import (
-    DifferenceModel,
-    fit_difference,
-    paired_ranks,
-)
-from matchbound.stats.latent.model import Design
+from matchbound.stats.latent.differences import DifferenceModel, fit_difference, paired_ranks
 from matchbound.stats.variance import far_by_pair, frr_by_identity, unit_joint
 
-__all__ = ["Where", "by_group", "compare", "compare_all", "compare_points", "compare_thresholds"]
-
-EXACT_COMPARISONS = 3_000_000
-"""Pairs of embeddings up to this many are scored and kept; beyond, they are counted block by block."""
 MODEL_COMPARISONS = 1_000_000
 """The latent model of a difference is fitted to as many identities as make about this many comparisons."""
+EER: Target = ("eer", None)
 
 
 @dataclass(frozen=True)
@@ -87,6 +71,27 @@ class Where:
         if self.far is not None:
             return "frr@far", self.far
         return None if self.frr is None else ("far@frr", self.frr)
+
+    def thresholds(self, size: int) -> FloatArray:
+        """One threshold for each of so many systems; NaN where none is given.
+
+        Raises
+        ------
+        UsageError
+            Where it is not one number, or one for each system.
+        """
+        if self.threshold is None:
+            return np.full(size, np.nan)
+        try:
+            grid = np.array(self.threshold, dtype=np.float64)
+        except (TypeError, ValueError):
+            text = f"threshold must be a number or one number for each system; got {self.threshold!r}"
+            raise UsageError(text) from None
+        grid = np.full(size, float(grid)) if grid.ndim == 0 else grid
+        if grid.shape != (size,) or np.isnan(grid).any():
+            text = f"threshold must be one number, or {size} numbers, one for each system; got {self.threshold!r}"
+            raise UsageError(text)
+        return grid
 
 
 def compare(
@@ -143,64 +148,12 @@ def compare(
     '-2.09 points, p = 0.06'
     """
     where = Where(threshold, far, frr)
-    sources = [in_memory(a), in_memory(b)]
-    matched = match(sources)
-    pair = _Pair.of(matched, RunOptions(workers, executor, progress), weighting=weighting)
-    notes = (*_one_for_all(where, sources), *_findings(matched), *matched.notes)
-    result = replace(pair.compare(where, where.threshold, notes, matched), names=names)
+    made, notes = _compare([a, b], [where], RunOptions(workers, executor, progress), weighting)
+    comparison = made[0][0, 1]
+    result = replace(comparison, names=names, warnings=tuple(dict.fromkeys((*notes[0], *comparison.warnings))))
     for text in result.warnings:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
     return result
-
-
-def compare_thresholds(
-    a: AnySource,
-    b: AnySource,
-    thresholds: Sequence[Sequence[float]] | FloatArray,
-    *,
-    workers: int | None = None,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-) -> tuple[Comparison, ...]:
-    """`compare` at several pairs of thresholds (of a, of b), for the price of one pass over the data.
-
-    Parameters
-    ----------
-    a, b : Comparisons, Embeddings or ScoreFile
-        The two systems.
-    thresholds : sequence of pairs
-        Each a threshold of `a` and one of `b`.
-    workers, executor, progress
-        How embeddings are counted; see `evaluate`.
-
-    Returns
-    -------
-    tuple of Comparison
-        One per pair of thresholds; all from one pass.
-
-    See Also
-    --------
-    compare, compare_all
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> faces = mb.demo_data()
-    >>> several = compare_thresholds(faces, faces, [(0.5, 0.5), (0.6, 0.6)])
-    >>> [round(one.far.estimate, 3) for one in several]
-    [0.0, 0.0]
-    """
-    grid = np.array(thresholds, dtype=np.float64)
-    if grid.ndim != 2 or grid.shape[1] != 2 or np.isnan(grid).any():
-        raise UsageError("thresholds must be pairs: the threshold of a, the threshold of b")
-    matched = match([in_memory(a), in_memory(b)])
-    pair = _Pair.of(matched, RunOptions(workers, executor, progress))
-    notes = (*_findings(matched), *matched.notes)
-    joint = pair.joint(grid[:, 0], grid[:, 1])
-    made = tuple(pair.at(joint.at(k), notes, matched) for k in range(grid.shape[0]))
-    for text in dict.fromkeys(text for one in made for text in one.warnings):
-        warnings.warn(text, MatchboundWarning, stacklevel=2)
-    return made
 
 
 def compare_all(
@@ -269,260 +222,182 @@ def compare_points(
 
     Nothing is warned; each table holds its warnings. With `eer`, that of each pair is at hand.
     """
-    named = dict(systems) if isinstance(systems, Mapping) else {str(k + 1): s for k, s in enumerate(systems)}
-    if len(named) < 2:
+    named_systems = dict(systems) if isinstance(systems, Mapping) else {str(k + 1): s for k, s in enumerate(systems)}
+    if len(named_systems) < 2:
         raise UsageError("give at least two systems")
-    sources = [in_memory(s) for s in named.values()]
-    names, matched, remember = list(named), match(sources), _Remembered()
-    grids = [None if where.threshold is None else _each(where.threshold, len(names)) for where in points]
-    targets: list[Target] = [where.target for where in points if where.target is not None]
-    made: list[dict[tuple[str, str], Comparison]] = [{} for _ in points]
-    for i in range(len(names)):
-        for j in range(i + 1, len(names)):
-            two: Any = (matched.systems[i], matched.systems[j])
-            both = Matched(two, matched.matched, (matched.unmatched[i], matched.unmatched[j]), matched.how)
-            pair = _Pair.of(both, RunOptions(workers, executor, progress), remember, weighting)
-            asked = [None if grid is None else (float(grid[i]), float(grid[j])) for grid in grids]
-            pair.prepare([at for at in asked if at is not None], [*targets, *([("eer", None)] if eer else [])])
-            for table, where, at in zip(made, points, asked, strict=True):
-                table[names[i], names[j]] = pair.compare(where, at, (), both)
-    said = [(*_one_for_all(where, sources), *_findings(matched), *matched.notes) for where in points]
-    return tuple(systems_table(tuple(names), table, notes) for table, notes in zip(made, said, strict=True))
+    names = tuple(named_systems)
+    made, shared = _compare(
+        list(named_systems.values()), points, RunOptions(workers, executor, progress), weighting, eer=eer
+    )
+    tables = []
+    for comparisons, notes in zip(made, shared, strict=True):
+        every = [*notes, *(note for comparison in comparisons.values() for note in comparison.warnings)]
+        by_name = {(names[i], names[j]): comparison for (i, j), comparison in comparisons.items()}
+        tables.append(SystemsTable(names, by_name, tuple(dict.fromkeys(every))))
+    return tuple(tables)
 
 
-class _Remembered:
-    """Scored pairs, tallies and readings of systems that take part in several comparisons."""
+def _compare(
+    data: Sequence[AnySource | Readable],
+    points: Sequence[Where],
+    options: RunOptions,
+    weighting: str,
+    *,
+    eer: bool = False,
+) -> tuple[list[dict[tuple[int, int], Comparison]], list[tuple[Note, ...]]]:
+    """All pairs of systems at each point, and what is to be said of all of them at each point."""
+    sources = [in_memory(source) for source in data]
+    systems = _Systems(match(sources), options, weighting)
+    targets = [where.target for where in points if where.target is not None]
+    targets += [EER] if eer or targets else []
+    grids = []
+    for i in range(len(sources)):
+        read = dict(zip(targets, systems.read(i, targets), strict=True))
+        fixed = [where.thresholds(len(sources)) for where in points]
+        grid = [read[w.target].threshold if w.target else f[i] for w, f in zip(points, fixed, strict=True)]
+        grids.append(np.array([*grid, *([read[EER].threshold] if eer else [])], dtype=np.float64))
+    made: list[dict[tuple[int, int], Comparison]] = [{} for _ in points]
+    for i, j in combinations(range(len(sources)), 2):
+        pair = _Pair(systems, i, j)
+        joint = systems.joint(i, j, grids[i], grids[j])
+        pair.crossing = joint.at(len(points)) if eer else None
+        for k, where in enumerate(points):
+            made[k][i, j] = pair.compare(where, joint.at(k))
+    findings = [note for source in systems.matched.systems for note in source.findings()]
+    notes = [(*_one_for_all(where, sources), *findings, *systems.matched.notes) for where in points]
+    return made, notes
 
-    def __init__(self) -> None:
-        self.scored: dict[Embeddings, Comparisons] = {}
-        self.tallies: dict[tuple[Comparisons, bytes], Tally] = {}
-        self.readings: dict[tuple[Source, str, float | None], Reading] = {}
 
-    def pairs(self, source: Embeddings) -> Comparisons:
-        """All pairs of the embeddings, scored."""
-        if source not in self.scored:
-            self.scored[source] = source.comparisons()
-        return self.scored[source]
+class _Systems:
+    """Matched systems, what was read from their curves, and their counts."""
 
-    def tally(self, source: Comparisons, thresholds: FloatArray) -> Tally:
-        """The tally of a system at a threshold."""
-        key = source, thresholds.tobytes()
+    def __init__(self, matched: Matched, options: RunOptions, weighting: str) -> None:
+        self.matched, self.options = matched, options
+        self.weighting = named(weighting, WEIGHTINGS, "weighting")
+        first = matched.systems[0]
+        total = first.n_genuine + first.n_impostor
+        if not total:
+            raise DataError(f"there are no comparisons: {len(first)} matched {first.unit} make no pair")
+        scored = total <= EXACT_COMPARISONS
+        self.sources: list[Source] = [s.comparisons() if scored else s for s in matched.systems]
+        self.recounts = [recount_of(source, options.workers, options.executor) for source in self.sources]
+        self.readings: list[dict[Target, Reading]] = [{} for _ in self.sources]
+        self.tallies: dict[tuple[int, bytes], Tally] = {}
+
+    def read(self, i: int, targets: Sequence[Target]) -> list[Reading]:
+        """Numbers of the curve of a system; what is not known yet is read from one curve."""
+        known = self.readings[i]
+        new = [target for target in targets if target not in known]
+        if new:
+            known |= dict(zip(new, read_curve(self.recounts[i], new, self.options, self.weighting), strict=True))
+        return [known[target] for target in targets]
+
+    def tally(self, i: int, thresholds: FloatArray) -> Tally:
+        """The counts of a system, with pairs."""
+        key = i, thresholds.tobytes()
         if key not in self.tallies:
-            self.tallies[key] = tally_comparisons(source, thresholds)
+            self.tallies[key] = self.recounts[i].tally(thresholds, pairs=True, options=self.options)
         return self.tallies[key]
 
-    def read(self, source: Source, targets: Sequence[Target], options: RunOptions, weighting: str) -> list[Reading]:
-        """Numbers of the curve of a system; what is not known yet is read from one curve."""
-        new = [target for target in targets if (source, *target) not in self.readings]
-        if new:
-            for target, reading in zip(new, read_curve(source, new, options, weighting), strict=True):
-                self.readings[source, *target] = reading
-        return [self.readings[source, *target] for target in targets]
+    def joint(self, i: int, j: int, one: FloatArray, two: FloatArray) -> JointTally:
+        """The counts of two systems at pairs of thresholds."""
+        both = shared_errors(self.sources[i], self.sources[j], one, two, self.options)
+        return join(self.tally(i, one), self.tally(j, two), both[0], both[1])
 
 
 class _Pair:
-    """Two matched systems, and the counting that comparisons of them need."""
+    """Two of the systems: differences at any point, and the latent models behind them."""
 
-    def __init__(
-        self, a: Source, b: Source, options: RunOptions, remember: _Remembered, weighting: str = "comparisons"
-    ) -> None:
-        self.a, self.b, self.options, self.remember = a, b, options, remember
-        self.weighting = named(weighting, WEIGHTINGS, "weighting")
-        self.designs: tuple[Design, Design] | None = None
-        self.prepared: dict[tuple[float, float], JointTally] = {}
-        self.models: Models = cache(self._model)
+    def __init__(self, systems: _Systems, i: int, j: int) -> None:
+        self.systems, self.places = systems, (i, j)
+        self.models = cache(self._model)
+        self.crossing: JointTally | None = None
 
-    @staticmethod
-    def of(
-        matched: Matched, options: RunOptions, remember: _Remembered | None = None, weighting: str = "comparisons"
-    ) -> _Pair:
-        remember = remember or _Remembered()
-        a, b = matched.systems
-        if isinstance(a, Embeddings) and isinstance(b, Embeddings):
-            if len(a) < 2:
-                raise DataError(f"there are no comparisons: {len(a)} matched embeddings make no pair")
-            if len(a) * (len(a) - 1) // 2 <= EXACT_COMPARISONS:
-                return _Pair(remember.pairs(a), remember.pairs(b), options, remember, weighting)
-        return _Pair(a, b, options, remember, weighting)
-
-    def joint(self, thresholds_a: ArrayLike, thresholds_b: ArrayLike) -> JointTally:
-        one = np.atleast_1d(np.asarray(thresholds_a, dtype=np.float64))
-        two = np.atleast_1d(np.asarray(thresholds_b, dtype=np.float64))
-        if isinstance(self.a, Comparisons) and isinstance(self.b, Comparisons):
-            made = joint_tally(self.a, self.b, one, two, tally=self.remember.tally)
-        else:
-            made = joint_tally(self.a, self.b, one, two, self.options)
-        if self.weighting == "identities":
-            units = far_by_pair(made.a.impostor, 0), frr_by_identity(made.a.genuine, 0)
-            self.designs = unit_design(units[0]), unit_design(units[1])
-        else:
-            self.designs = design_of(made.a.impostor), design_of(made.a.genuine)
-        return made
-
-    def prepare(self, thresholds: Sequence[tuple[float, float]], targets: Sequence[Target]) -> None:
-        """Count at several points in one pass, so that `compare` finds them."""
-        read = [self.remember.read(source, targets, self.options, self.weighting) for source in (self.a, self.b)]
-        grid = [*thresholds, *((one.threshold, two.threshold) for one, two in zip(*read, strict=True))]
-        if grid:
-            joint = self.joint([at[0] for at in grid], [at[1] for at in grid])
-            self.prepared |= {at: joint.at(k) for k, at in enumerate(grid)}
-
-    def _joint_at(self, one: float, two: float) -> JointTally:
-        return self.prepared[one, two] if (one, two) in self.prepared else self.joint([one], [two])
-
-    def compare(
-        self,
-        where: Where,
-        threshold: float | Sequence[float] | None,
-        notes: tuple[Note, ...],
-        matched: Matched,
-    ) -> Comparison:
-        """The comparison at a point; `threshold` is that of these two systems."""
-        if where.target is None:
-            one, two = _each(threshold, 2).tolist()
-            return self.at(self._joint_at(one, two), notes, matched)
-        point = self._at_target(*where.target)
-        return self.at(self._joint_at(point.threshold_a, point.threshold_b), notes, matched, point, where.target[1])
-
-    def at(
-        self,
-        joint: JointTally,
-        notes: tuple[Note, ...],
-        matched: Matched,
-        point: PointDifference | None = None,
-        target: float | None = None,
-    ) -> Comparison:
-        """The comparison at one pair of thresholds."""
-        rates = [
-            error_rates(t, (), recount_of(source, self.options.workers, self.options.executor), self.weighting)[0]
-            for t, source in ((joint.a, self.a), (joint.b, self.b))
-        ]
-        far, frr = self._differences(rates[0], rates[1], joint)
+    def compare(self, where: Where, joint: JointTally) -> Comparison:
+        """The comparison at a point."""
+        systems, (i, j) = self.systems, self.places
+        a, b = (
+            error_rates(tally, (), systems.recounts[k], systems.weighting)[0]
+            for k, tally in ((i, joint.a), (j, joint.b))
+        )
+        units = unit_joint(joint) if systems.weighting == "identities" else joint
+        kind = IdentityDifference if systems.weighting == "identities" else RateDifference
+        differences: dict[str, SystemDifference] = {}
+        for metric, one, two in (("far", a.far, b.far), ("frr", a.frr, b.frr)):
+            people = one.effective_identities
+            differences[metric] = kind(
+                metric, one.estimate, two.estimate, max(people - 1.0, 1.0), a=one, b=two, threshold_a=one.threshold,
+                threshold_b=two.threshold, sums=JointSums(units, {metric: (1.0, 1.0)}, people), models=self.models,
+            )  # fmt: skip
         mode: Literal["threshold", "far", "frr"] = "threshold"
-        if point is not None and point.metric == "frr@far":
-            mode, frr = "far", point
-        elif point is not None:
-            mode, far = "frr", point
-        told = [*notes, *rates[0].warnings, *rates[1].warnings]
-        told += [note for d in (far, frr) if not math.isnan(d.estimate) for note in d.notes]
+        if where.target is not None:
+            mode = "far" if where.far is not None else "frr"
+            differences["frr" if mode == "far" else "far"] = self.read(where.target, units)
+        notes = [*a.warnings, *b.warnings]
+        notes += [note for d in differences.values() if not math.isnan(d.estimate) for note in d.notes]
         return Comparison(
             mode=mode,
-            target=target,
-            far=far,
-            frr=frr,
-            a=rates[0],
-            b=rates[1],
-            matched=matched.matched,
-            unmatched=matched.unmatched,
-            matched_by=matched.how,
-            warnings=tuple(dict.fromkeys(told)),
-            at_crossing=lambda: self._at_target("eer", None),
+            target=where.target and where.target[1],
+            far=differences["far"],
+            frr=differences["frr"],
+            a=a,
+            b=b,
+            matched=systems.matched.matched,
+            unmatched=(systems.matched.unmatched[i], systems.matched.unmatched[j]),
+            matched_by=systems.matched.how,
+            warnings=tuple(dict.fromkeys(notes)),
+            at_crossing=self.at_crossing,
         )
 
-    def _differences(self, a: ErrorRates, b: ErrorRates, joint: JointTally) -> tuple[Difference, Difference]:
-        """Of FAR and of FRR."""
-        of = self._units_of(joint)
-        return (
-            _rate_difference("far", a, b, of, self.models, self.weighting),
-            _rate_difference("frr", a, b, of, self.models, self.weighting),
-        )
+    def at_crossing(self) -> SystemDifference:
+        """The difference of EER."""
+        if self.crossing is None:
+            grids = [np.array([self.systems.read(k, [EER])[0].threshold]) for k in self.places]
+            self.crossing = self.systems.joint(*self.places, *grids)
+        units = unit_joint(self.crossing) if self.systems.weighting == "identities" else self.crossing
+        return self.read(EER, units)
 
-    def _units_of(self, joint: JointTally) -> JointTally:
-        """What is counted: comparisons, or identities and their pairs."""
-        return unit_joint(joint) if self.weighting == "identities" else joint
-
-    def _at_target(self, metric: str, target: float | None) -> PointDifference:
-        """Read a number from both curves, with the slopes that make it a combination of FRR and FAR."""
-        read = [
-            self.remember.read(source, [(metric, target)], self.options, self.weighting)[0]
-            for source in (self.a, self.b)
-        ]
-        values, thresholds = [one.value for one in read], [one.threshold for one in read]
-        joint = self._units_of(self._joint_at(thresholds[0], thresholds[1]))
-        g = joint.a.genuine.comparisons
-        size = max(effective_number(g), 4.0)
-        terms = PointTerms(
-            joint,
-            (read[0].share_frr, read[1].share_frr),
-            (read[0].share_far, read[1].share_far),
-            size,
-        )
-        return PointDifference(
-            metric,
-            values[0],
-            values[1],
-            size - 1.0,
-            threshold_a=thresholds[0],
-            threshold_b=thresholds[1],
-            terms=terms,
+    def read(self, target: Target, units: JointTally) -> SystemDifference:
+        """A number that was read from both curves; the slopes there make it a combination of FRR and FAR."""
+        a, b = (self.systems.read(k, [target])[0] for k in self.places)
+        people = max(effective_number(units.a.genuine.comparisons), 4.0)
+        shares = {"frr": (a.share_frr, b.share_frr), "far": (a.share_far, b.share_far)}
+        sums = JointSums(units, {kind: both for kind, both in shares.items() if any(both)}, people)
+        return SystemDifference(
+            target[0], a.value, b.value, people - 1.0, threshold_a=a.threshold, threshold_b=b.threshold, sums=sums,
             models=self.models,
-        )
+        )  # fmt: skip
 
     def _model(self, kind: str) -> DifferenceModel | None:
         """The latent model of the difference of FAR or FRR, at thresholds where both systems err equally often.
 
         Correlations may come from a part of the identities; what was compared is counted on all of them.
         """
-        a, b = _subset(self.a, self.b)
+        a, b = _some_comparisons(*(self.systems.sources[k] for k in self.places))
         which: Literal["impostor", "genuine"] = "impostor" if kind == "far" else "genuine"
-        if isinstance(a, Comparisons) and isinstance(b, Comparisons):
-            rows = np.flatnonzero(a.genuine == (which == "genuine"))
-            a = a.take(rows)
-            b = a.with_fields(score=b.score[rows], distance=b.distance)
-        ranks = paired_ranks(a.n_impostor if which == "impostor" else a.n_genuine, kind)
+        rows = np.flatnonzero(a.genuine == (which == "genuine"))
+        ranks = paired_ranks(rows.size, kind)
         if not ranks.size:
             return None
-        joint = joint_tally(a, b, rank_scores(a, ranks, which), rank_scores(b, ranks, which), self.options)
-        made = fit_difference(joint, kind)
-        if self.designs is None:
-            return made
-        return replace(made, design=self.designs[0 if kind == "far" else 1])
+        a = a.take(rows)
+        b = a.with_fields(score=b.score[rows], distance=b.distance)
+        joint = joint_tally(a, b, rank_scores(a, ranks, which), rank_scores(b, ranks, which))
+        model = fit_difference(joint, kind)
+        whole = next(iter(self.systems.tallies.values()))
+        if self.systems.weighting == "comparisons":
+            return replace(model, design=design_of(whole.part(kind)))
+        unit = far_by_pair(whole.impostor, 0) if kind == "far" else frr_by_identity(whole.genuine, 0)
+        return replace(model, design=unit_design(unit))
 
 
-def _rate_difference(
-    metric: str, a: ErrorRates, b: ErrorRates, joint: JointTally, models: Models, weighting: str
-) -> RateDifference:
-    one, two = (a.far, b.far) if metric == "far" else (a.frr, b.frr)
-    freedom = max(one.effective_identities - 1.0, 1.0)
-    kind = IdentityDifference if weighting == "identities" else RateDifference
-    return kind(metric, one.estimate, two.estimate, freedom, a=one, b=two, joint=joint, models=models)
-
-
-def _subset(a: Source, b: Source) -> tuple[Source, Source]:
-    """The same systems on some identities, taken evenly, where the whole would take long to sort."""
-    if isinstance(a, Comparisons) and isinstance(b, Comparisons):
-        if len(a) <= MODEL_COMPARISONS:
-            return a, b
-        kept = _some_identities(a.n_identities, math.sqrt(MODEL_COMPARISONS / len(a)))
-        rows = np.flatnonzero(kept[a.a] & kept[a.b])
-        part = a.take(rows)
-        return part, part.with_fields(score=b.score[rows], distance=b.distance)
-    assert isinstance(a, Embeddings)
-    assert isinstance(b, Embeddings)
-    pairs = len(a) * (len(a) - 1) / 2.0
-    kept = _some_identities(a.n_identities, min(math.sqrt(MODEL_COMPARISONS / pairs), 1.0))
-    rows = np.flatnonzero(kept[a.codes])
-    return a.take(rows).comparisons(), b.take(rows).comparisons()
-
-
-def _some_identities(size: int, share: float) -> BoolArray:
-    rng = np.random.default_rng(0)
-    kept = np.zeros(size, dtype=bool)
-    chosen: IntArray = rng.permutation(size)[: max(int(size * share), 2)]
-    kept[chosen] = True
-    return kept
-
-
-def _each(threshold: float | Sequence[float] | None, size: int) -> FloatArray:
-    try:
-        grid = np.array(threshold, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise UsageError(f"threshold must be a number or one number for each system; got {threshold!r}") from None
-    if grid.ndim == 0:
-        grid = np.full(size, float(grid))
-    if grid.shape != (size,) or np.isnan(grid).any():
-        raise UsageError(f"threshold must be one number, or {size} numbers, one for each system; got {threshold!r}")
-    return grid
+def _some_comparisons(a: Source, b: Source) -> tuple[Comparisons, Comparisons]:
+    """The comparisons of two systems among some identities, taken at random, where all would take long to sort."""
+    share = MODEL_COMPARISONS / (a.n_genuine + a.n_impostor)
+    if share < 1.0:
+        size = a.n_identities
+        chosen = np.random.default_rng(0).permutation(size)[: max(int(size * math.sqrt(share)), 2)]
+        a, b = a.among(chosen), b.among(chosen)
+    return a.comparisons(), b.comparisons()
 
 
 def _one_for_all(where: Where, sources: Sequence[Source]) -> tuple[Note, ...]:
@@ -542,7 +417,3 @@ def _one_for_all(where: Where, sources: Sequence[Source]) -> tuple[Note, ...]:
             "Give one for each system, or compare where FAR is equal (far=)",
         ),
     )
-
-
-def _findings(matched: Matched) -> tuple[Note, ...]:
-    return tuple(dict.fromkeys(text for source in matched.systems for text in source.findings()))

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from matchbound.counting.executors import RunOptions
-from matchbound.counting.recount import Source
-from matchbound.counting.sources import recount_of
+from matchbound.counting.recount import Recount
 from matchbound.counts.unit_curve import sorted_curve, unit_curve
 
 Target = tuple[str, float | None]
@@ -35,13 +34,13 @@ class Reading:
 
 
 def read_curve(
-    source: Source, targets: Sequence[Target], options: RunOptions | None = None, weighting: str = "comparisons"
+    recount: Recount, targets: Sequence[Target], options: RunOptions | None = None, weighting: str = "comparisons"
 ) -> list[Reading]:
     """Read numbers from the curve of a system, which is made once."""
     from matchbound.stats.curve.influence import curve_slopes
     from matchbound.stats.curve.rates import crossing, index_at_far, index_at_frr
 
-    curve = recount_of(source).for_curve(every=weighting == "identities").curve(options)
+    curve = recount.for_curve(every=weighting == "identities").curve(options)
     if weighting == "identities":
         curve = unit_curve(sorted_curve(curve))
     readings = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -18,8 +19,12 @@ from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import as_labels, as_text
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
+from matchbound.results.comparison import SearchComparison
+from matchbound.results.difference import SearchDifference
 from matchbound.results.interval import check_whole
+from matchbound.results.search_rates import Gallery, SearchNumber, SearchRate, gallery_named
 from matchbound.results.searches import Searches
+from matchbound.stats.search.rates import slope_at
 
 if TYPE_CHECKING:
     from matchbound.counting.run import Executor, Progress
@@ -228,3 +233,107 @@ def _repeated(job: SearchJob, mate: FloatArray, holder: IntArray, score: FloatAr
             Note("same-vector", f"{others} probes equal a template of another identity to the last bit: {text}")
         )
     return notes
+
+
+def compare_searches(
+    a: Searches,
+    b: Searches,
+    *,
+    fpir: float | None = 0.01,
+    threshold: float | tuple[float, float] | None = None,
+    rank: int = 1,
+    gallery: str = "random",
+) -> SearchComparison:
+    """Compare two systems that made the same searches in the same gallery.
+
+    Parameters
+    ----------
+    a, b
+        From `search`: the same enrolled people, and the same probes in the same order.
+    fpir
+        Compare FNIR where both systems have this FPIR.
+    threshold
+        Compare FPIR and FNIR at this threshold, or at one threshold for each system.
+    rank
+        For FNIR and CMC.
+    gallery
+        ``"random"`` or ``"fixed"``, as for intervals.
+
+    Raises
+    ------
+    DataError
+        When the searches are not the same.
+
+    Returns
+    -------
+    SearchComparison
+        The differences, with intervals.
+
+    See Also
+    --------
+    search, compare
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import matchbound as mb
+    >>> rng = np.random.default_rng(0)
+    >>> people = rng.standard_normal((200, 8))
+    >>> def system(noise):
+    ...     def photographs(who):
+    ...         return mb.Embeddings(people[who] + noise * rng.standard_normal((len(who), 8)), who)
+    ...     return mb.search(photographs(np.arange(100)), photographs(np.repeat(np.arange(200), 3)))
+    >>> better = mb.compare_searches(system(0.2), system(0.5), fpir=0.1).fnir_at_fpir
+    >>> round(better.estimate, 2), better.p_value < 0.05
+    (-0.69, True)
+    """
+    _check_same(a, b)
+    kind = gallery_named(gallery)
+    cuts = threshold if isinstance(threshold, tuple) else (threshold, threshold)
+    differences: dict[str, SearchDifference | None] = dict.fromkeys(("fpir", "fnir", "cmc", "fnir_at_fpir"))
+    if cuts[0] is not None and cuts[1] is not None:
+        if a.n_nonmated:
+            differences["fpir"] = _paired(a.fpir(cuts[0]), b.fpir(cuts[1]), kind)
+        if a.n_mated:
+            differences["fnir"] = _paired(a.fnir(cuts[0], rank), b.fnir(cuts[1], rank), kind)
+    if a.n_mated:
+        differences["cmc"] = _paired(a.cmc(rank), b.cmc(rank), kind)
+        if fpir is not None and a.n_nonmated:
+            differences["fnir_at_fpir"] = _at_fpir(a, b, fpir, rank)
+    return SearchComparison(**differences)
+
+
+def _paired(a: SearchRate, b: SearchRate, gallery: Gallery) -> SearchDifference:
+    """What each person adds to both rates, subtracted before squaring."""
+    return _difference(a, b, (a.sums - b.sums).variance(gallery), a)
+
+
+def _difference(a: SearchNumber, b: SearchNumber, spread: float, of: SearchRate) -> SearchDifference:
+    return SearchDifference(a.metric, a.estimate, b.estimate, of.freedom, spread=spread, people=of.n_identities)
+
+
+def _at_fpir(a: Searches, b: Searches, fpir: float, rank: int) -> SearchDifference:
+    """FNIR at one FPIR, the thresholds estimated: each rate moves by λ = dFNIR/dFPIR < 0 times its FPIR.
+
+    Enrolled person g adds a_g + b_g − λ·U_g, person j searched for without a mate −λ·A_j.
+    """
+    points, systems = [found.fnir_at_fpir(fpir, rank) for found in (a, b)], []
+    for point in points:
+        slope = slope_at(point.best, point.crossing, fpir)
+        misses, hits = point.fnir.sums, point.fpir.sums
+        own = misses.own + misses.holders - slope * hits.holders
+        systems.append((replace(misses, own=own), replace(hits, own=slope * hits.own)))
+    spread = sum((one - two).searched for one, two in zip(*systems, strict=True))
+    return _difference(points[0], points[1], spread, points[0].fnir)
+
+
+def _check_same(a: Searches, b: Searches) -> None:
+    """Raise unless two systems made the same searches."""
+    first, second = a.tally, b.tally
+    if not np.array_equal(first.gallery, second.gallery):
+        raise DataError("the two systems have different people enrolled; compare them on one gallery")
+    same = np.array_equal(first.mated.person, second.mated.person) and np.array_equal(
+        first.nonmated.people[first.nonmated.person], second.nonmated.people[second.nonmated.person]
+    )
+    if not same:
+        raise DataError("the two systems were searched with different probes; give the same probes in the same order")

@@ -16,7 +16,7 @@ from matchbound.data.scores import direction_question
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.files.names import own_names
 from matchbound.notes import Note
-from matchbound.results.comparison import RateDifference
+from matchbound.results.difference import RateDifference
 from matchbound.results.interval import named
 
 

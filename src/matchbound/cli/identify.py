@@ -72,9 +72,8 @@ def identify(
         report: Write a page (.html) or tables (.md) about the searches to this file too.
     """
     from matchbound.calls.search_records import search_claim, search_records
-    from matchbound.calls.searching import search
+    from matchbound.calls.searching import compare_searches, search
     from matchbound.readers.candidates import read_candidates
-    from matchbound.results.search_differences import compare_searches
     from matchbound.show.columns import hubs_table, number_table, search_comparison_table, search_group_tables
     from matchbound.show.section import Section
 

@@ -17,7 +17,6 @@ from matchbound.counting.pairs import BlockScores
 from matchbound.counting.recount import Source, tally_comparisons
 from matchbound.counting.run import Partial
 from matchbound.counts.joint import JointTally, join
-from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.errors import DataError
@@ -27,13 +26,7 @@ PIECE_COLUMNS = 4096
 
 
 def joint_tally(
-    a: Source,
-    b: Source,
-    thresholds_a: FloatArray,
-    thresholds_b: FloatArray,
-    options: RunOptions | None = None,
-    *,
-    tally: Callable[[Comparisons, FloatArray], Tally] = tally_comparisons,
+    a: Source, b: Source, thresholds_a: FloatArray, thresholds_b: FloatArray, options: RunOptions | None = None
 ) -> JointTally:
     """Tally two systems whose rows are the same comparisons (see `matchbound.data.matching`), or the same instances.
 
@@ -41,29 +34,31 @@ def joint_tally(
     ----------
     thresholds_a, thresholds_b : float64 arrays, shape (K,)
         The k-th of one goes with the k-th of the other.
-    tally
-        How each table is tallied, with pairs kept; a caller with many systems may remember.
     """
+    both = shared_errors(a, b, thresholds_a, thresholds_b, options or RunOptions())
+    one, two = (
+        tally_comparisons(source, grid)
+        if isinstance(source, Comparisons)
+        else tally_embeddings(source, grid, options or RunOptions(), pairs=True)
+        for source, grid in ((a, thresholds_a), (b, thresholds_b))
+    )
+    return join(one, two, both[0], both[1])
+
+
+def shared_errors(a: Source, b: Source, one: FloatArray, two: FloatArray, options: RunOptions) -> IntArray:
+    """Comparisons on which both systems err, impostor and genuine ones, at pairs of thresholds, shape (2, K)."""
     if len(a) != len(b):
         raise DataError(f"the systems have {len(a)} and {len(b)} {a.unit}; match them first")
+    both = np.zeros((2, one.size), dtype=np.int64)
     if isinstance(a, Embeddings) and isinstance(b, Embeddings):
-        return _of_embeddings(a, b, thresholds_a, thresholds_b, options or RunOptions())
+        return run_all(JointJob(a, b, one, two), lambda: SharedErrors(both), options).counts
     assert isinstance(a, Comparisons)
     assert isinstance(b, Comparisons)
-    genuine = a.genuine
-    both = np.zeros((2, thresholds_a.size), dtype=np.int64)
-    for k, (one, two) in enumerate(zip(thresholds_a, thresholds_b, strict=True)):
-        matched_a, matched_b = _matches(a, float(one)), _matches(b, float(two))
-        both[0, k] = np.count_nonzero(matched_a & matched_b & ~genuine)
-        both[1, k] = np.count_nonzero(genuine & ~(matched_a | matched_b))
-    return join(tally(a, thresholds_a), tally(b, thresholds_b), both[0], both[1])
-
-
-def _of_embeddings(a: Embeddings, b: Embeddings, one: FloatArray, two: FloatArray, options: RunOptions) -> JointTally:
-    job = JointJob(a, b, one, two)
-    both = run_all(job, lambda: SharedErrors(np.zeros((2, one.size), dtype=np.int64)), options).counts
-    tallies = [tally_embeddings(source, grid, options, pairs=True) for source, grid in ((a, one), (b, two))]
-    return join(tallies[0], tallies[1], both[0], both[1])
+    for k, (at_a, at_b) in enumerate(zip(one, two, strict=True)):
+        matched_a, matched_b = _matches(a, float(at_a)), _matches(b, float(at_b))
+        both[0, k] = np.count_nonzero(matched_a & matched_b & ~a.genuine)
+        both[1, k] = np.count_nonzero(a.genuine & ~(matched_a | matched_b))
+    return both
 
 
 @dataclass(eq=False)

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
 from matchbound.errors import DataError
 
 
@@ -46,6 +46,13 @@ class PairTable:
     def relabel(self, position: IntArray, n_identities: int) -> PairTable:
         """The same table with identity i renamed to position[i]."""
         return PairTable.of(position[self.first], position[self.second], self.count, n_identities)
+
+    def by_identity(self, n_identities: int) -> IntArray:
+        """What is counted for the pairs of each identity, shape (G,)."""
+        total = np.zeros(n_identities, dtype=np.int64)
+        np.add.at(total, self.first, self.count)
+        np.add.at(total, self.second, self.count)
+        return total
 
     def plus(self, other: PairTable, n_identities: int) -> PairTable:
         """The sum of two tables over the same identities."""
@@ -224,6 +231,53 @@ class Tally:
                 sum_nn=impostor.sum_nn[places],
                 erred=None,
             ),
+        )
+
+    def among(self, members: BoolArray) -> Tally:
+        """The comparisons among some identities, of a tally with pairs.
+
+        Identities without such comparisons are left out, unless nobody has any.
+
+        Parameters
+        ----------
+        members : bool array, shape (G,)
+            Which identities.
+        """
+        compared, tables = self.impostor.compared, self.impostor.erred
+        assert compared is not None
+        assert tables is not None
+
+        def inside(table: PairTable) -> PairTable:
+            kept = members[table.first] & members[table.second]
+            return PairTable(table.first[kept], table.second[kept], table.count[kept])
+
+        used = members & (self.genuine.comparisons > 0)
+        if isinstance(compared, AllPairs):
+            used = members & (compared.instances > 0)
+        else:
+            compared = inside(compared)
+            used[compared.first] = used[compared.second] = True
+        used = used if used.any() else members
+        size, place = int(np.count_nonzero(used)), np.cumsum(used, dtype=np.int64) - 1
+        erred = tuple(inside(table).relabel(place, size) for table in tables)
+        if isinstance(compared, AllPairs):
+            compared = AllPairs(compared.instances[used])
+            comparisons = compared.instances * (compared.instances.sum() - compared.instances)
+        else:
+            compared = compared.relabel(place, size)
+            comparisons = compared.by_identity(size)
+        return replace(
+            self,
+            identities=self.identities[used],
+            genuine=GenuineTally(self.genuine.comparisons[used], self.genuine.errors[:, used]),
+            impostor=ImpostorTally(
+                comparisons,
+                np.array([table.by_identity(size) for table in erred]),
+                *pair_moments(compared, erred, size),
+                compared,
+                erred,
+            ),
+            instances=None if self.instances is None else self.instances[used],
         )
 
     def __add__(self, other: Tally) -> Tally:

@@ -9,11 +9,11 @@ from typing import Any
 
 from matchbound._version import __version__
 from matchbound.calls.search_records import search_claim, search_records
+from matchbound.calls.searching import compare_searches
 from matchbound.errors import UsageError
 from matchbound.notes import heard
 from matchbound.report.sections import LABORATORY, source_rows
 from matchbound.results.claims import parse_claim
-from matchbound.results.search_differences import compare_searches
 from matchbound.results.searches import Searches
 from matchbound.show.columns import (
     hubs_table,

@@ -18,8 +18,7 @@ from matchbound.readers.loading import in_memory
 from matchbound.readers.scan import ScoreFile
 from matchbound.report.page import Systems
 from matchbound.report.slider import reading_of_number
-from matchbound.results.comparison import Comparison
-from matchbound.results.systems import SystemsTable
+from matchbound.results.comparison import Comparison, SystemsTable
 from matchbound.show.differences import difference_record, systems_records
 from matchbound.show.records import Record
 

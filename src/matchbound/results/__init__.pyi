@@ -8,21 +8,26 @@ from matchbound.results.bands import ThresholdChoice as ThresholdChoice
 from matchbound.results.bootstraps import Bootstrap as Bootstrap
 from matchbound.results.claims import Claim as Claim
 from matchbound.results.comparison import Comparison as Comparison
-from matchbound.results.comparison import Difference as Difference
+from matchbound.results.comparison import SearchComparison as SearchComparison
+from matchbound.results.comparison import SystemsTable as SystemsTable
 from matchbound.results.costs import CostStatistic as CostStatistic
 from matchbound.results.costs import DetectionCost as DetectionCost
 from matchbound.results.costs import LogCost as LogCost
 from matchbound.results.description import Description as Description
+from matchbound.results.difference import Difference as Difference
+from matchbound.results.difference import FamilyRow as FamilyRow
+from matchbound.results.difference import SearchDifference as SearchDifference
 from matchbound.results.erring import Erring as Erring
 from matchbound.results.error_rates import ErrorRates as ErrorRates
 from matchbound.results.error_rates import ErrorRatesSeries as ErrorRatesSeries
 from matchbound.results.failures import GeneralisedRate as GeneralisedRate
 from matchbound.results.failures import GeneralisedRates as GeneralisedRates
-from matchbound.results.group_gaps import CrossRate as CrossRate
-from matchbound.results.group_gaps import GroupGap as GroupGap
-from matchbound.results.group_gaps import LargestGap as LargestGap
+from matchbound.results.groups import CrossRate as CrossRate
+from matchbound.results.groups import GroupGap as GroupGap
 from matchbound.results.groups import GroupRates as GroupRates
-from matchbound.results.groups import GroupRow as GroupRow
+from matchbound.results.groups import LargestGap as LargestGap
+from matchbound.results.groups import SearchGap as SearchGap
+from matchbound.results.groups import SearchGroups as SearchGroups
 from matchbound.results.interval import Interval as Interval
 from matchbound.results.linkage import (
     HalfTotalError as HalfTotalError,
@@ -54,9 +59,6 @@ from matchbound.results.points import (
 from matchbound.results.rates import Rate as Rate
 from matchbound.results.roc import RocCurve as RocCurve
 from matchbound.results.roc import ThresholdPoint as ThresholdPoint
-from matchbound.results.search_differences import SearchComparison as SearchComparison
-from matchbound.results.search_differences import SearchDifference as SearchDifference
-from matchbound.results.search_differences import SearchGap as SearchGap
 from matchbound.results.search_rates import FnirAtFpir as FnirAtFpir
 from matchbound.results.search_rates import RateAtSize as RateAtSize
 from matchbound.results.search_rates import SearchRate as SearchRate
@@ -64,6 +66,3 @@ from matchbound.results.search_rates import Selectivity as Selectivity
 from matchbound.results.searches import Hub as Hub
 from matchbound.results.searches import SearchCurve as SearchCurve
 from matchbound.results.searches import Searches as Searches
-from matchbound.results.searches import SearchGroups as SearchGroups
-from matchbound.results.systems import PairOfSystems as PairOfSystems
-from matchbound.results.systems import SystemsTable as SystemsTable

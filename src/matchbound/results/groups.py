@@ -1,11 +1,11 @@
-"""Error rates by group of identities: within groups, between groups, gaps and ratios."""
+"""Rates by group of people, of comparisons or of searches: within groups, between groups, gaps and ratios."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -13,64 +13,315 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import DataError, UsageError
-from matchbound.metrics import Home
+from matchbound.metrics import METRICS, Home
 from matchbound.notes import Note
 from matchbound.results.claims import Judged
+from matchbound.results.difference import (
+    LOG_RATIOS,
+    SYSTEM_RULES,
+    Difference,
+    FamilyRow,
+    Ratio,
+    RuleLimits,
+    family_level,
+    simultaneous,
+)
 from matchbound.results.error_rates import ErrorRates
-from matchbound.results.group_gaps import CrossRate, GroupGap, LargestGap
-from matchbound.results.interval import Interval, tail_of
+from matchbound.results.interval import Interval, limits_record, tail_of
+from matchbound.results.number import Ask, Limits, Number, Rule
 from matchbound.results.rates import Rate
-from matchbound.results.together import Together
 from matchbound.show.shown import Shown
-from matchbound.stats.dyadic import bias_factors
-from matchbound.stats.families.critical import Largest, gaussian_largest
-from matchbound.stats.families.groups import MOST_PEOPLE, permuted_frr, thrown_far, within_groups
-from matchbound.stats.gaps import GroupMoments, far_moments, frr_moments, unit_moments
-from matchbound.stats.group_differences import CellRate, GroupSums, cell_rate, difference_of_cells, welch
-from matchbound.stats.intervals import t_quantile
+from matchbound.stats.differences import mover, mover_ratio, softened
+from matchbound.stats.dyadic import DyadicSums, effective_number
+from matchbound.stats.families import MOST_PEOPLE, Largest, Rng, permuted_frr, thrown_far, within_groups
+from matchbound.stats.gaps import (
+    CellRate,
+    GroupMoments,
+    GroupSums,
+    cell_rate,
+    decided,
+    difference_limits,
+    difference_of_cells,
+    gap_statistic,
+    moments,
+    ratio_limits,
+    welch,
+)
+from matchbound.stats.intervals import effective_n, t_quantile, wilson
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from matchbound.results.search_rates import SearchRate
+    from matchbound.results.searches import Searches
     from matchbound.show.section import Section
+    from matchbound.show.tables import Table
 
 Metric = Literal["far", "frr"]
 SMALL = 10
 """Groups with fewer identities than this are named, and left out of comparisons between groups."""
 
 
-@dataclass(frozen=True)
-class GroupRow(Shown):
-    """A gap with its simultaneous interval.
+@dataclass(frozen=True, eq=False, repr=False)
+class Gap(Difference):
+    """A rate of one group minus the same rate of another group of people.
 
-    interval
-        Holds together with those of all other pairs of groups at the level asked for.
-    p_value
-        Adjusted for all pairs (max-t).
+    group_a, group_b
+        Names of the groups.
+    a, b
+        The rates of the two groups.
+    variances
+        Of the two rates.
     """
 
-    gap: GroupGap
-    interval: Interval
-    p_value: float
+    group_a: str = field(kw_only=True)
+    group_b: str = field(kw_only=True)
+    a: Any = field(kw_only=True)
+    b: Any = field(kw_only=True)
+    variances: tuple[float, float] = field(kw_only=True)
+    names: ClassVar[tuple[str, str]] = ("group_a", "group_b")
 
-    def to_records(self) -> list[dict[str, Any]]:
-        """The gap with its simultaneous interval and adjusted p-value."""
-        record = self.gap.to_records()[0]
-        held = {"low": self.interval.low, "high": self.interval.high, "method": self.interval.method}
-        names = {"group_a": self.gap.group_a, "group_b": self.gap.group_b}
-        return [{**names, **record, **held, "level": self.interval.level, "p_value": self.p_value}]
+    def limits_of_rates(self, method: str, ask: Ask) -> tuple[Interval, Interval]:
+        """The intervals of both rates with the tail that is asked for on either side."""
+        return self.a.interval(method, ask.two_sided_level), self.b.interval(method, ask.two_sided_level)
+
+    @property
+    def _never_differ(self) -> bool:
+        return not self.variance > 0.0
+
+    def _variance(self, method: str) -> float:
+        return self.variances[0] + self.variances[1]
+
+
+def _mover(method: str, gap: Gap, ask: Ask) -> Limits:
+    """The limits of the two rates by one method, combined (MOVER)."""
+    one, two = gap.limits_of_rates(method, ask)
+    low, high = mover(gap.rate_a, (one.low, one.high), gap.rate_b, (two.low, two.high))
+    return Limits(low, high, one.method)
+
+
+def _tested(gap: GroupGap, ask: Ask) -> Limits:
+    """MOVER, where the score test of the p-value decides on which side of 0 the limit towards 0 lies."""
+    limits = _mover("auto", gap, ask)
+    if gap._never_differ:
+        return limits
+    low, high = decided(0.0, difference_limits(*gap.moments, ask.tail), (limits.low, limits.high))
+    return Limits(max(low, -1.0), min(high, 1.0), f"{limits.method}+score")
+
+
+def _mover_ratio(method: str, ratio: Ratio, ask: Ask) -> Limits:
+    """The limits of the two rates combined (MOVER-R); by ``"auto"`` 1 is left out exactly when the gap leaves out 0."""
+    gap = ratio.difference
+    assert isinstance(gap, GroupGap)
+    one, two = gap.limits_of_rates(method, ask)
+    limits = mover_ratio(gap.rate_a, (one.low, one.high), gap.rate_b, (two.low, two.high))
+    if method != "auto" or gap._never_differ:
+        return Limits(*limits, one.method)
+    return Limits(*decided(1.0, ratio_limits(*gap.moments, ask.tail), limits), f"{one.method}+score")
+
+
+def _dyadic(gap: GroupGap, ask: Ask) -> Limits:
+    return _mover("auto", gap, ask) if gap._never_differ else SYSTEM_RULES[0].limits(gap, ask)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupGap(Gap):
+    """FAR or FRR of one group minus that of another, each within its own group.
+
+    influence : float64 array, shape (G,)
+        What each identity adds to the gap.
+    """
+
+    influence: FloatArray = field(kw_only=True)
+    tested: ClassVar[tuple[str, ...]] = ("auto",)
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("dyadic", _dyadic),
+        Rule("wilson", partial(_mover, "wilson")),
+        Rule("latent", partial(_mover, "latent")),
+        Rule("default", _tested, hidden=True),
+    )
+    ratio_rules: ClassVar[Mapping[str, RuleLimits]] = {
+        "dyadic": LOG_RATIOS["dyadic"],
+        "wilson": partial(_mover_ratio, "wilson"),
+        "latent": partial(_mover_ratio, "latent"),
+        "default": partial(_mover_ratio, "auto"),
+    }
+
+    def __repr__(self) -> str:
+        return f"GroupGap({self.metric}: {self.group_a} {self.rate_a:.6g} − {self.group_b} {self.rate_b:.6g})"
+
+    @cached_property
+    def moments(self) -> tuple[GroupMoments, GroupMoments]:
+        """What the test is made of."""
+        return moments(self.a.unit, self.metric), moments(self.b.unit, self.metric)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What a reader must know about the number."""
+        if self._never_differ:
+            return (Note("no-errors", f"{self.metric.upper()}: no error in {self.group_a} nor in {self.group_b}"),)
+        return ()
+
+    @property
+    def _never_differ(self) -> bool:
+        return not (self.a.errors or self.b.errors)
+
+    def _studentised(self) -> tuple[float, float]:
+        """The gap over its standard error if both groups had a common rate, and the degrees of freedom of that."""
+        statistic, freedom = gap_statistic(*self.moments)
+        return float(statistic), float(freedom)
+
+    def _log_ratio(self, method: str) -> tuple[float, float]:
+        a, b = (softened(rate.units_erred, rate.units) for rate in (self.a, self.b))
+        return math.log(a / b), self.variances[0] / a**2 + self.variances[1] / b**2
+
+
+def _search_mover(gap: SearchGap, ask: Ask) -> Limits:
+    """The limits of both rates, combined.
+
+    The groups share the gallery, whose part of their errors partly cancels in the difference: the interval is then
+    wider than it need be.
+    """
+    limits = _mover("auto", gap, ask)
+    notes = [note for interval in gap.limits_of_rates("auto", ask) for note in interval.notes]
+    return Limits(limits.low, limits.high, notes=tuple(dict.fromkeys(notes)))
+
+
+class SearchGap(Gap):
+    """FPIR, FNIR or CMC of one group of people searched for minus that of another."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (Rule("mover", _search_mover),)
+    defaults: ClassVar[tuple[str, ...]] = ("mover",)
+
+    def record(self, interval: Interval | None) -> dict[str, Any]:
+        """The gap with the limits of an interval; `metric` is that of the rates."""
+        names = {"metric": self.metric, "group_a": self.group_a, "group_b": self.group_b}
+        return {**super().record(interval), **names}
+
+
+def _of_all_pairs(largest: LargestGap, ask: Ask) -> Limits:
+    """Bounds of the largest gap.
+
+    That every gap is below a target is shown when each upper bound is: no adjustment for their number is needed (an
+    intersection-union test). That one of them is above it takes lower bounds that hold simultaneously (Bonferroni).
+    """
+    numbers = largest.numbers
+    high = max(number.interval(level=1.0 - ask.tail, side="upper").high for number in numbers)
+    low = max(number.interval(level=1.0 - ask.tail / len(numbers), side="lower").low for number in numbers)
+    return Limits(max(low, 1.0 if largest.metric.endswith("ratio") else 0.0), high)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LargestGap(Number):
+    """The largest gap, or ratio, among all pairs of groups.
+
+    metric
+        Such as ``"far gap"`` or ``"frr ratio"``.
+    gaps
+        Every pair of groups, in both orders.
+    """
+
+    metric: str
+    gaps: tuple[GroupGap, ...]
+    rules: ClassVar[tuple[Rule, ...]] = (Rule("all pairs", _of_all_pairs),)
+    defaults: ClassVar[tuple[str, ...]] = ("all pairs",)
+
+    def __repr__(self) -> str:
+        return f"LargestGap({self.metric}={self.estimate:.6g})"
+
+    @property
+    def numbers(self) -> tuple[Number, ...]:
+        """The gap or the ratio of every pair."""
+        return tuple(gap.as_ratio() for gap in self.gaps) if self.metric.endswith("ratio") else self.gaps
+
+    @property
+    def estimate(self) -> float:
+        """The largest of them."""
+        return max((float(number) for number in self.numbers if not math.isnan(float(number))), default=math.nan)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Those of one gap or ratio."""
+        return self.numbers[0].ends
+
+
+def _cross_wilson(rate: CrossRate, ask: Ask) -> Limits:
+    """Wilson's interval with Student's t, degrees of freedom from the smaller side."""
+    freedom = max(min(rate.cell.sizes) - 1.0, 1.0)
+    return Limits(*wilson(rate.estimate, rate.effective_n, ask.tail, freedom))
 
 
 @dataclass(frozen=True, eq=False)
-class GroupRates(Judged, Shown):
-    """Error rates by group at one threshold; ``rates["name"]`` gives the ErrorRates of a group.
+class CrossRate(Number):
+    """The impostor rate between two groups (or within one).
 
-    groups
-        Names, sorted.
+    group_a, group_b
+        Names of the groups.
+    estimate, errors, comparisons, variance
+        NaN estimate and variance without comparisons.
+    """
+
+    group_a: str
+    group_b: str
+    estimate: float
+    errors: int
+    comparisons: int
+    variance: float
+    cell: CellRate = field(repr=False)
+    metric: ClassVar[str] = "far"
+    rules: ClassVar[tuple[Rule, ...]] = (Rule("wilson", _cross_wilson),)
+    defaults: ClassVar[tuple[str, ...]] = ("wilson",)
+
+    @property
+    def effective_n(self) -> float:
+        """How many independent comparisons would be as informative; at least one per person on the smaller side."""
+        least = min(self.cell.sizes) / (2.0 if self.group_a == self.group_b else 1.0)
+        return effective_n(self.estimate, self.variance, max(math.floor(least), 1))
+
+    def record(self, interval: Interval | None) -> dict[str, Any]:
+        """The rate with the limits of an interval."""
+        counted = {key: getattr(self, key) for key in ("errors", "comparisons", "variance")}
+        groups = {"group_a": self.group_a, "group_b": self.group_b}
+        return {"metric": self.metric, **groups, "estimate": self.estimate, **limits_record(interval), **counted}
+
+    def _defined(self) -> bool:
+        return self.comparisons > 0
+
+    def _must_be_defined(self) -> None:
+        if not self.comparisons:
+            raise DataError(f"no impostor comparisons between {self.group_a} and {self.group_b}")
+
+
+@dataclass(frozen=True, eq=False)
+class Groups(Shown, Mapping[str, Any]):
+    """The results of each group by its name."""
+
+    parts: Mapping[str, Any] = field(repr=False)
+
+    def __getitem__(self, group: str) -> Any:
+        if group not in self.parts:
+            raise UsageError(f"there is no group {group!r}; the groups are {', '.join(map(str, self.parts))}")
+        return self.parts[group]
+
+    def __contains__(self, group: object) -> bool:
+        return group in self.parts
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.parts)
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupRates(Judged, Groups):
+    """Error rates by group at one threshold.
+
+    ``rates["name"]`` gives the `ErrorRates` of a group alone: its genuine comparisons, and the impostor comparisons
+    inside the group.
+
     overall : ErrorRates
         All the data.
-    within : tuple of ErrorRates
-        Each group alone: its genuine comparisons, and the impostor comparisons inside the group.
     too_small
         Groups with fewer than ten identities: their rates are given, and comparisons between groups leave them out.
     warnings
@@ -78,23 +329,12 @@ class GroupRates(Judged, Shown):
     """
 
     home: ClassVar[Home] = "groups"
+    parts: Mapping[str, ErrorRates] = field(repr=False)
     threshold: float
-    groups: tuple[str, ...]
     overall: ErrorRates = field(repr=False)
-    within: tuple[ErrorRates, ...] = field(repr=False)
     sums: GroupSums = field(repr=False)
-    genuine: tuple[FloatArray, FloatArray] = field(repr=False)
     too_small: tuple[str, ...] = ()
     warnings: tuple[Note, ...] = field(repr=False, default=())
-
-    def __getitem__(self, group: str) -> ErrorRates:
-        return self.within[self._place(group)]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.groups)
-
-    def __len__(self) -> int:
-        return len(self.groups)
 
     def to_records(self) -> list[dict[str, Any]]:
         """Rates within groups, impostor rates between groups, and gaps: ``what`` tells which."""
@@ -126,7 +366,7 @@ class GroupRates(Judged, Shown):
 
         if kind == "matrix":
             return draw(matrix_figure(self.groups, self.matrix), ax)
-        intervals = self.intervals(_metric(kind), level, simultaneous=False)  # type: ignore[arg-type]
+        intervals = self.intervals(kind, level, simultaneous=False)
         rows = [
             (g, getattr(self[g], kind).estimate, i.low, i.high, self[g].n_identities, g in self.compared)
             for g, i in intervals.items()
@@ -134,9 +374,29 @@ class GroupRates(Judged, Shown):
         return draw(groups_figure(rows, getattr(self.overall, kind).estimate, kind, level), ax)
 
     @property
+    def groups(self) -> tuple[str, ...]:
+        """Names, sorted."""
+        return tuple(self.parts)
+
+    @property
     def compared(self) -> tuple[str, ...]:
-        """The groups that are large enough to be set side by side."""
+        """The groups that are large enough to be compared."""
         return tuple(group for group in self.groups if group not in self.too_small)
+
+    def rate(self, metric: str, group: str) -> Rate:
+        """FAR or FRR of a group.
+
+        Parameters
+        ----------
+        metric
+            ``"far"`` or ``"frr"``.
+        group
+            Its name.
+        """
+        if metric not in ("far", "frr"):
+            raise UsageError(f"metric must be 'far' or 'frr'; got {metric!r}")
+        rate: Rate = getattr(self[group], metric)
+        return rate
 
     def between(self, group_a: str, group_b: str) -> CrossRate:
         """The impostor rate of comparisons between two groups.
@@ -146,7 +406,10 @@ class GroupRates(Judged, Shown):
         group_a, group_b
             Names of groups; the same one twice for its own impostor comparisons.
         """
-        return CrossRate(group_a, group_b, self._cell(self._place(group_a), self._place(group_b)))
+        for group in (group_a, group_b):
+            self[group]
+        cell = self._cell(self.groups.index(group_a), self.groups.index(group_b))
+        return CrossRate(group_a, group_b, cell.estimate, cell.errors, cell.comparisons, cell.variance, cell)
 
     @cached_property
     def matrix(self) -> FloatArray:
@@ -168,8 +431,7 @@ class GroupRates(Judged, Shown):
         """
         a, b = self.between(*one), self.between(*two)
         for rate in (a, b):
-            if not rate.comparisons:
-                raise DataError(f"no impostor comparisons between {rate.group_a} and {rate.group_b}")
+            rate._must_be_defined()
         variance = difference_of_cells(a.cell, b.cell)
         freedom = max(min(*a.cell.sizes, *b.cell.sizes) - 1.0, 1.0)
         half = t_quantile(tail_of(level, "two-sided"), freedom) * math.sqrt(variance)
@@ -186,26 +448,24 @@ class GroupRates(Judged, Shown):
         group_a, group_b
             Names of groups.
         """
-        rates = [getattr(self[group], _metric(metric)) for group in (group_a, group_b)]
-        for group, rate in zip((group_a, group_b), rates, strict=True):
-            if rate.comparisons == 0:
+        a, b = (self.rate(metric, group) for group in (group_a, group_b))
+        moved, variances = np.zeros(self.overall.n_identities), []
+        for group, rate, sign in ((group_a, a, 1.0), (group_b, b, -1.0)):
+            if not rate.comparisons:
                 raise DataError(f"group {group} has no comparisons for {metric.upper()}")
-        moved = self._moved(metric, group_a) - self._moved(metric, group_b)
-        variances = (self._variance(metric, group_a), self._variance(metric, group_b))
-        sizes = [max(rate.effective_identities - 1.0, 1.0) for rate in rates]
-        return GroupGap(
-            metric,
-            rates[0].estimate,
-            rates[1].estimate,
-            welch(variances, (sizes[0], sizes[1])),
-            group_a=group_a,
-            group_b=group_b,
-            a=rates[0],
-            b=rates[1],
-            moved=moved,
-            variances=variances,
-            moments=(self._moments(rates[0]), self._moments(rates[1])),
+            sums = _sums(rate)
+            place = np.searchsorted(self.overall.far.tally.identities, rate.tally.identities)
+            moved[place] += sign * sums.influence
+            # Without bias, at least what identity pairs say alone, and at least that of one error.
+            variances.append(max(sums.corrected(effective_number(rate.unit.partners)), rate.one_error**2))
+        freedom = welch(
+            (variances[0], variances[1]),
+            (max(a.effective_identities - 1.0, 1.0), max(b.effective_identities - 1.0, 1.0)),
         )
+        return GroupGap(
+            metric, a.estimate, b.estimate, freedom, group_a=group_a, group_b=group_b, a=a, b=b,
+            variances=(variances[0], variances[1]), influence=moved,
+        )  # fmt: skip
 
     def gaps(
         self,
@@ -214,12 +474,12 @@ class GroupRates(Judged, Shown):
         *,
         method: str = "auto",
         n_resamples: int = 10_000,
-        rng: int | np.random.Generator | None = 0,
-    ) -> tuple[GroupRow, ...]:
+        rng: Rng = 0,
+    ) -> tuple[FamilyRow, ...]:
         """All pairs of groups that are large enough, with simultaneous intervals (max-t).
 
         The critical value is a quantile of the largest studentised gap if the groups were equal
-        (`matchbound.stats.families.groups`; a normal approximation where errors are many). P-values count ties half
+        (`matchbound.stats.families`; a normal approximation where errors are many). P-values count ties half
         (mid-P), and an interval by ``"auto"`` leaves out 0 when its p-value is at most 1 − level.
 
         Parameters
@@ -233,15 +493,11 @@ class GroupRates(Judged, Shown):
         n_resamples, rng
             For the distribution of the largest gap.
         """
-        made = self._family(metric)
-        if not made:
-            return ()
-        null = self._null(metric, n_resamples, rng) if len(made) > 1 else None
-        together = Together(made, _gaussian(made, n_resamples, rng), null)
-        rows = zip(made, together.intervals(method, level), together.p_values(), strict=True)
-        return tuple(GroupRow(gap, interval, p) for gap, interval, p in rows)
+        family = self._family(metric)
+        null = partial(self._null, metric, n_resamples, rng)
+        return simultaneous(family, null, method, level, n_resamples, rng) if family else ()
 
-    def worst_to_best(self, metric: Metric = "far", level: float = 0.95, *, method: str = "auto") -> GroupRow:
+    def worst_to_best(self, metric: Metric = "far", level: float = 0.95, *, method: str = "auto") -> FamilyRow:
         """The largest gap: the group with the highest rate minus the one with the lowest.
 
         Which groups these are was read from the data, so the interval is the simultaneous one over all pairs.
@@ -259,7 +515,10 @@ class GroupRates(Judged, Shown):
         if not rows:
             raise DataError(f"fewer than two groups are large enough to compare their {metric.upper()}")
         top = max(rows, key=lambda row: abs(row.gap.estimate))
-        return top if top.gap.estimate >= 0.0 else _turned(top, self)
+        if top.gap.estimate >= 0.0:
+            return top
+        turned = Interval(-top.interval.high, -top.interval.low, top.interval.level, top.interval.method)
+        return FamilyRow(top.b, top.a, self.gap(metric, top.b, top.a), turned, top.p_value)
 
     def largest_gap(self, metric: Metric = "far") -> LargestGap:
         """The largest difference between two groups, as a number with bounds and claims.
@@ -269,7 +528,7 @@ class GroupRates(Judged, Shown):
         metric
             ``"far"`` or ``"frr"``.
         """
-        return LargestGap(f"{_metric(metric)} gap", self._compared_pairs(metric))
+        return self._largest(metric, "gap")
 
     def largest_ratio(self, metric: Metric = "far") -> LargestGap:
         """The largest ratio of two groups' rates, as a number with bounds and claims.
@@ -279,14 +538,14 @@ class GroupRates(Judged, Shown):
         metric
             ``"far"`` or ``"frr"``.
         """
-        return LargestGap(f"{_metric(metric)} ratio", self._compared_pairs(metric))
+        return self._largest(metric, "ratio")
 
-    def _compared_pairs(self, metric: Metric) -> tuple[GroupGap, ...]:
-        """Every pair of groups that are large enough, in both orders."""
+    def _largest(self, metric: Metric, what: str) -> LargestGap:
+        """Over every pair of groups that are large enough, in both orders."""
         pairs = tuple(self.gap(metric, a, b) for a, b in permutations(self._usable(metric), 2))
         if not pairs:
             raise DataError(f"fewer than two groups are large enough to compare their {metric.upper()}")
-        return pairs
+        return LargestGap(f"{metric} {what}", pairs)
 
     def ratio_of_worst_to_best(self, metric: Metric = "far", level: float = 0.95, *, method: str = "auto") -> Interval:
         """A simultaneous interval for the highest rate of a group over the lowest.
@@ -300,10 +559,9 @@ class GroupRates(Judged, Shown):
         method
             As for `GroupGap.ratio_interval`.
         """
-        made = self._family(metric)
         worst = self.worst_to_best(metric, level).gap
-        found = worst.ratio_interval(method, Together(made, _gaussian(made)).adjusted(level))
-        return Interval(found.low, found.high, level, f"{found.method}, max-t")
+        ratio = worst.ratio_interval(method, family_level(self._family(metric), level))
+        return Interval(ratio.low, ratio.high, level, f"{ratio.method}, max-t")
 
     def intervals(
         self, metric: Metric = "far", level: float = 0.95, *, method: str = "auto", simultaneous: bool = True
@@ -321,105 +579,114 @@ class GroupRates(Judged, Shown):
         simultaneous
             Whether all of them hold at once.
         """
-        rates = {group: getattr(self[group], _metric(metric)) for group in self.groups}
+        rates = {group: self.rate(metric, group) for group in self.groups}
         known = {group: rate for group, rate in rates.items() if rate.comparisons}
         within = level ** (1.0 / max(len(known), 1)) if simultaneous else level
-        made = {group: rate.interval(method, within) for group, rate in known.items()}
+        own = {group: rate.interval(method, within) for group, rate in known.items()}
         return {
             group: Interval(i.low, i.high, level, i.method + (", simultaneous" if simultaneous else ""), notes=i.notes)
-            for group, i in made.items()
+            for group, i in own.items()
         }
 
     def _usable(self, metric: str) -> list[str]:
-        return [g for g in self.compared if getattr(self[g], _metric(metric)).comparisons]
+        return [group for group in self.compared if self.rate(metric, group).comparisons]
 
-    def _family(self, metric: Metric) -> tuple[GroupGap, ...]:
-        return tuple(self.gap(metric, a, b) for a, b in combinations(self._usable(metric), 2))
+    def _family(self, metric: Metric) -> dict[tuple[str, str], Difference]:
+        return {(a, b): self.gap(metric, a, b) for a, b in combinations(self._usable(metric), 2)}
 
-    def _null(self, metric: str, n_resamples: int, rng: int | np.random.Generator | None) -> Largest | None:
+    def _null(self, metric: str, n_resamples: int, rng: Rng) -> Largest | None:
         """The largest gap of equal groups; None where the normal approximation has to do."""
-        names = self._usable(metric)
-        chosen = [self._place(name) for name in names]
-        if metric == "far" and self.sums.counts is not None:
-            return None
+        rates = [self.rate(metric, group) for group in self._usable(metric)]
         if metric == "far":
-            sizes = [self[name].far.effective_identities for name in names]
-            within = within_groups(self.sums, chosen, np.array(sizes))
-            if not within.few or not within.clumps.size:
+            if self.overall.far.weighting == "identities":
                 return None
-            return thrown_far(within, n_resamples=n_resamples, rng=rng)
-        e, made = self.genuine
-        places = [np.flatnonzero((self.sums.group == g) & (made > 0.0)) for g in chosen]
-        people = np.concatenate(places)
-        if people.size > MOST_PEOPLE:
+            people = np.array([rate.effective_identities for rate in rates])
+            within = within_groups([rate.tally.impostor for rate in rates], people)
+            return thrown_far(within, n_resamples=n_resamples, rng=rng) if within.few and within.clumps.size else None
+        counted = [rate.counted[0].genuine for rate in rates]
+        made = [part.comparisons > 0 for part in counted]
+        group = np.repeat(np.arange(len(rates)), [np.count_nonzero(kept) for kept in made])
+        if group.size > MOST_PEOPLE:
             return None
-        group = np.repeat(np.arange(len(chosen)), [place.size for place in places])
-        return permuted_frr(group, e[people], made[people], n_resamples=n_resamples, rng=rng)
-
-    def _place(self, group: str) -> int:
-        if group not in self.groups:
-            raise UsageError(f"there is no group {group!r}; the groups are {', '.join(self.groups)}")
-        return self.groups.index(group)
+        e, g = (
+            np.concatenate([values[kept] for values, kept in zip(arrays, made, strict=True)]).astype(np.float64)
+            for arrays in ([part.errors[0] for part in counted], [part.comparisons for part in counted])
+        )
+        return permuted_frr(group, e, g, n_resamples=n_resamples, rng=rng)
 
     def _cell(self, g: int, h: int) -> CellRate:
-        return self._cells[g, h] if g <= h else self._cells[h, g]
+        return self._cells[min(g, h), max(g, h)]
 
     @cached_property
     def _cells(self) -> dict[tuple[int, int], CellRate]:
         size = len(self.groups)
         return {(g, h): cell_rate(self.sums, g, h) for g in range(size) for h in range(g, size)}
 
-    def _moved(self, metric: str, group: str) -> FloatArray:
-        g = self._place(group)
-        if metric == "far":
-            return self._cell(g, g).influence
-        e, made = self.genuine
-        members = self.sums.group == g
-        total = float(made[members].sum())
-        q = float(e[members].sum()) / total
-        result: FloatArray = np.where(members, e - q * made, 0.0) / total
-        return result
 
-    @staticmethod
-    def _moments(rate: Rate) -> GroupMoments:
-        if rate.weighting == "identities":
-            return unit_moments(rate.unit, rate.metric)
-        if rate.metric == "far":
-            return far_moments(rate.tally.impostor, rate.index, rate.effective_identities)
-        return frr_moments(rate.tally.genuine, rate.index, rate.effective_identities)
-
-    def _variance(self, metric: str, group: str) -> float:
-        """Without bias, at least what identity pairs say alone, and at least that of one error."""
-        rate: Rate = getattr(self[group], metric)
-        least = rate.one_error**2
-        if metric == "far":
-            g = self._place(group)
-            return max(self._cell(g, g).variance, least)
-        moved = self._moved(metric, group)
-        return max(float(moved @ moved) * bias_factors(rate.effective_identities)[0], least)
+def _sums(rate: Rate) -> DyadicSums:
+    """The residuals of a rate."""
+    unit = rate.unit
+    moved, none = unit.excess / unit.units, np.zeros(unit.excess.size)
+    return (
+        DyadicSums(none, moved, unit.within / unit.units**2) if rate.metric == "far" else DyadicSums(moved, none, 0.0)
+    )
 
 
-def _turned(row: GroupRow, rates: GroupRates) -> GroupRow:
-    """The same row with the groups exchanged."""
-    gap = row.gap
-    metric: Metric = "far" if gap.metric == "far" else "frr"
-    other = rates.gap(metric, gap.group_b, gap.group_a)
-    interval = Interval(-row.interval.high, -row.interval.low, row.interval.level, row.interval.method)
-    return GroupRow(other, interval, row.p_value)
+@dataclass(frozen=True, eq=False)
+class SearchGroups(Groups):
+    """The searches of each group of people searched for, all against the whole gallery, at a threshold and a rank."""
 
+    parts: Mapping[Any, Searches] = field(repr=False)
+    threshold: float
+    rank: int
 
-def _gaussian(
-    gaps: Sequence[GroupGap], n_resamples: int = 10_000, rng: int | np.random.Generator | None = 0
-) -> Largest:
-    return gaussian_largest(np.array([gap.influence for gap in gaps]), n_resamples=n_resamples, rng=rng)
+    def rate(self, metric: str, group: Any) -> SearchRate | None:
+        """FPIR, FNIR or CMC of a group; None where it has no searches of that kind.
 
+        Parameters
+        ----------
+        metric
+            ``"fpir"``, ``"fnir"`` or ``"cmc"``.
+        group
+            Its name.
+        """
+        at = {"threshold": self.threshold, "rank": self.rank}
+        rate: SearchRate = METRICS[metric].read["searches"](self[group], at)
+        return rate if rate.searches else None
 
-def _metric(metric: str) -> str:
-    if metric not in ("far", "frr"):
-        raise UsageError(f"metric must be 'far' or 'frr'; got {metric!r}")
-    return metric
+    def gap(self, metric: str, group_a: Any, group_b: Any) -> SearchGap:
+        """The difference of a rate between two groups, as a number with intervals and claims.
 
+        Parameters
+        ----------
+        metric
+            ``"fpir"``, ``"fnir"`` or ``"cmc"``.
+        group_a, group_b
+            Names of groups.
+        """
+        a, b = self.rate(metric, group_a), self.rate(metric, group_b)
+        if a is None or b is None:
+            raise DataError(f"{metric} is not defined in both of {group_a!r} and {group_b!r}")
+        variances = a.variance(), b.variance()
+        return SearchGap(
+            metric, a.estimate, b.estimate, welch(variances, (a.freedom, b.freedom)), group_a=str(group_a),
+            group_b=str(group_b), a=a, b=b, variances=variances,
+        )  # fmt: skip
 
-def small_groups(names: Sequence[str], sizes: Sequence[int]) -> tuple[str, ...]:
-    """Names of the groups with fewer than `SMALL` identities."""
-    return tuple(name for name, size in zip(names, sizes, strict=True) if size < SMALL)
+    def gaps(self) -> list[SearchGap]:
+        """The gaps between all pairs of groups."""
+        return [
+            self.gap(metric, one, two)
+            for metric in ("fpir", "fnir", "cmc")
+            for one, two in combinations([name for name in self if self.rate(metric, name) is not None], 2)
+        ]
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The rates of each group with their intervals."""
+        rates = [(name, self.rate(metric, name)) for name in self for metric in ("fpir", "fnir", "cmc")]
+        return [{"group": name, **rate.to_records()[0]} for name, rate in rates if rate is not None]
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.columns import search_group_tables
+
+        return search_group_tables(self.to_records(), [gap.record(gap.interval()) for gap in self.gaps()])

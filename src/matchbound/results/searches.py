@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -14,9 +13,10 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.data.candidates import SearchTally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
-from matchbound.metrics import METRICS, Home
+from matchbound.metrics import Home
 from matchbound.notes import Note
 from matchbound.results.claims import Judged
+from matchbound.results.groups import SearchGroups
 from matchbound.results.interval import check_number, check_rate, check_whole, tail_of
 from matchbound.results.number import CannotFit
 from matchbound.results.search_rates import (
@@ -35,7 +35,6 @@ from matchbound.stats.search.sizes import HitList
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from matchbound.results.search_differences import SearchGap
     from matchbound.show.tables import Table
 
 POINTS, FEWEST_HITS = 25, 3
@@ -95,76 +94,6 @@ class SearchCurve(Shown):
             columns["independent"] = self.independent
         values = zip(*(column.tolist() for column in columns.values()), strict=True)
         return [dict(zip(columns, row, strict=True)) for row in values]
-
-
-@dataclass(frozen=True, eq=False)
-class SearchGroups(Shown, Mapping[Any, "Searches"]):
-    """The searches of each group of people searched for, all against the whole gallery, at a threshold and a rank."""
-
-    threshold: float
-    rank: int
-    parts: Mapping[Any, Searches] = field(repr=False)
-
-    def __getitem__(self, name: Any) -> Searches:
-        if name not in self.parts:
-            raise DataError(f"there is no group {name!r}; there are {', '.join(str(group) for group in self.parts)}")
-        return self.parts[name]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.parts)
-
-    def __len__(self) -> int:
-        return len(self.parts)
-
-    def rate(self, metric: str, name: Any) -> SearchRate | None:
-        """FPIR, FNIR or CMC of a group; None where it has no searches of that kind.
-
-        Parameters
-        ----------
-        metric
-            ``"fpir"``, ``"fnir"`` or ``"cmc"``.
-        name
-            Of the group.
-        """
-        rate: SearchRate = METRICS[metric].read["searches"](
-            self[name], {"threshold": self.threshold, "rank": self.rank}
-        )
-        return rate if rate.searches else None
-
-    def gap(self, metric: str, first: Any, second: Any) -> SearchGap:
-        """The difference of a rate between two groups, as a number with intervals and claims.
-
-        Parameters
-        ----------
-        metric
-            ``"fpir"``, ``"fnir"`` or ``"cmc"``.
-        first, second
-            Names of groups.
-        """
-        from matchbound.results.search_differences import gap_between
-
-        rates = self.rate(metric, first), self.rate(metric, second)
-        if rates[0] is None or rates[1] is None:
-            raise DataError(f"{metric} is not defined in both of {first!r} and {second!r}")
-        return gap_between(rates[0], rates[1], str(first), str(second))
-
-    def gaps(self) -> list[SearchGap]:
-        """The gaps between all pairs of groups."""
-        return [
-            self.gap(metric, one, two)
-            for metric in ("fpir", "fnir", "cmc")
-            for one, two in combinations([name for name in self if self.rate(metric, name) is not None], 2)
-        ]
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """The rates of each group with their intervals."""
-        rates = [(name, self.rate(metric, name)) for name in self for metric in ("fpir", "fnir", "cmc")]
-        return [{"group": name, **rate.to_records()[0]} for name, rate in rates if rate is not None]
-
-    def _tables(self) -> list[Table]:
-        from matchbound.show.columns import search_group_tables
-
-        return search_group_tables(self.to_records(), [gap.record(gap.interval()) for gap in self.gaps()])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -426,7 +355,7 @@ class Searches(Judged, Shown):
         for person, name in known.items():
             members.setdefault(name, set()).add(person)
         parts = {name: replace(self, tally=self.tally.among(members[name])) for name in sorted(members, key=str)}
-        return SearchGroups(float(threshold), rank, parts)
+        return SearchGroups(parts, float(threshold), rank)
 
     def trade_off(self, rank: int = 1, level: float = 0.95, *, gallery: str = "random") -> SearchCurve:
         """FNIR against FPIR, from three false positives to one half, with a band that accounts for the thresholds.

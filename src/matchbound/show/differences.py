@@ -38,10 +38,9 @@ from matchbound.show.terms import metric_name, say
 if TYPE_CHECKING:
     import numpy as np
 
-    from matchbound.results.comparison import Comparison, Difference
+    from matchbound.results.comparison import Comparison, SystemsTable
     from matchbound.results.groups import GroupRates
     from matchbound.results.interval import Interval
-    from matchbound.results.systems import SystemsTable
     from matchbound.show.figure import Figure
 
 MOST_PAIRS = 6
@@ -95,7 +94,7 @@ def systems_records(
 
 
 def difference_record(
-    difference: Difference, names: tuple[str, str], interval: Interval, p_value: float, comparison: Comparison
+    difference: Any, names: tuple[str, str], interval: Interval, p_value: float, comparison: Comparison
 ) -> Record:
     """A difference of one number of two systems, A minus B."""
     ratio = difference.ratio_interval("auto", interval.level)
@@ -104,8 +103,8 @@ def difference_record(
         "metric": difference.metric,
         "a": names[0],
         "b": names[1],
-        "threshold_a": getattr(difference, "threshold_a", comparison.threshold[0]),
-        "threshold_b": getattr(difference, "threshold_b", comparison.threshold[1]),
+        "threshold_a": difference.threshold_a,
+        "threshold_b": difference.threshold_b,
         **{key: number(getattr(difference, key)) for key in ("rate_a", "rate_b", "estimate")},
         **{key: getattr(interval, key) for key in LIMITS},
         "ratio": number(difference.ratio),

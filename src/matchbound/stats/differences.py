@@ -9,12 +9,17 @@ difference has u = v = 1, the logarithm of the ratio u = 1/p_A, v = 1/p_B. For g
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from matchbound.counts.joint import JointTally
 from matchbound.stats.dyadic import DyadicSums
+from matchbound.stats.latent.differences import DifferenceModel
+
+Models = Callable[[str], DifferenceModel | None]
+"""The latent model of the difference of FAR (``"far"``) or FRR (``"frr"``), fitted when first asked for."""
 
 
 def far_sums(joint: JointTally, k: int = 0, u: float = 1.0, v: float = 1.0) -> DyadicSums:
@@ -79,64 +84,64 @@ def mover_ratio(
 
 
 @dataclass(frozen=True, eq=False)
-class PointTerms:
-    """A number read from each of two curves, as combinations of FRR and FAR at their thresholds.
+class JointSums:
+    """A number of each of two systems on the same comparisons, as a combination of FRR and FAR at its threshold.
 
-    To first order a number of system s is w_s·FRR_s + v_s·FAR_s with the threshold held fixed: FRR at a FAR
-    has w = 1 and v = λ (the slope of the curve), FAR at an FRR w = 1/λ and v = 1, EER w = 1/(1+λ) and v =
-    λ/(1+λ).
+    To first order a number of system s is w_s·FRR_s + v_s·FAR_s with the threshold held fixed: FRR at a threshold has
+    w = 1 and v = 0, FRR at a FAR w = 1 and v = λ (the slope of the curve), FAR at an FRR w = 1/λ and v = 1, EER
+    w = 1/(1+λ) and v = λ/(1+λ).
 
     joint : JointTally
-        Both systems, at the two thresholds.
-    frr_shares, far_shares : (w_A, w_B), (v_A, v_B)
+        Both systems, at the two thresholds; of comparisons, or of units (`matchbound.stats.variance.unit_joint`).
+    shares : mapping of "frr" and "far" to (w_A, w_B) and (v_A, v_B)
+        Kinds of errors that do not count are left out.
     identities
         Effective number of identities.
     """
 
     joint: JointTally
-    frr_shares: tuple[float, float]
-    far_shares: tuple[float, float]
+    shares: Mapping[str, tuple[float, float]]
     identities: float
 
-    @property
-    def comparisons(self) -> float:
-        """Genuine comparisons, or impostor ones where only FAR counts."""
-        part = self.joint.a.genuine.comparisons
-        return float(part.sum())
-
-    @property
-    def frr_softened(self) -> tuple[float, float]:
-        """(e + ½)/(T + 1) of A and of B."""
-        total = float(self.joint.a.genuine.comparisons.sum())
-        one, two = (float(t.genuine.errors[0].sum()) for t in (self.joint.a, self.joint.b))
-        return softened(one, total), softened(two, total)
-
-    @property
-    def far_softened(self) -> tuple[float, float]:
-        """(x + ½)/(N + 1) of A and of B."""
-        total = float(self.joint.a.impostor.comparisons.sum()) / 2.0
-        one, two = (float(t.impostor.errors[0].sum()) / 2.0 for t in (self.joint.a, self.joint.b))
-        return softened(one, total), softened(two, total)
+    def rates(self, kind: str) -> tuple[float, float]:
+        """Softened rates of A and of B, neither 0 nor 1."""
+        one, two = self.joint.a.part(kind), self.joint.b.part(kind)
+        total = float(one.comparisons.sum()) / one.ends
+        return softened(float(one.errors[0].sum()) / one.ends, total), softened(
+            float(two.errors[0].sum()) / one.ends, total
+        )
 
     def binomial(self, u: float = 1.0, v: float = 1.0, *, identities: bool = False) -> float:
         """The variance if comparisons (or only identities) were independent, of softened rates: never 0."""
-        g, m = self.joint.a.genuine.comparisons, self.joint.a.impostor.comparisons
-        sizes = float(g.sum()), float(m.sum()) / 2.0
-        if identities:
-            sizes = float(np.count_nonzero(g)), max(float(np.count_nonzero(m) // 2), 1.0)
         total = 0.0
-        for (a, b), (one, two), n in (
-            (self.frr_softened, self.frr_shares, sizes[0]),
-            (self.far_softened, self.far_shares, sizes[1]),
-        ):
+        for kind, (one, two) in self.shares.items():
+            (a, b), part = self.rates(kind), self.joint.a.part(kind)
+            n = (
+                max(float(part.taking_part // part.ends), 1.0)
+                if identities
+                else float(part.comparisons.sum()) / part.ends
+            )
             total += ((u * one) ** 2 * a * (1.0 - a) + (v * two) ** 2 * b * (1.0 - b)) / n
         return total
 
     def sums(self, u: float = 1.0, v: float = 1.0) -> DyadicSums:
         """Residuals of u·(number of A) − v·(number of B)."""
-        genuine = frr_sums(self.joint, 0, u * self.frr_shares[0], v * self.frr_shares[1])
-        return genuine.plus(far_sums(self.joint, 0, u * self.far_shares[0], v * self.far_shares[1]))
+        parts = [
+            (frr_sums if kind == "frr" else far_sums)(self.joint, 0, u * one, v * two)
+            for kind, (one, two) in self.shares.items()
+        ]
+        return parts[0] if len(parts) == 1 else parts[0].plus(parts[1])
 
     def variance(self, u: float = 1.0, v: float = 1.0) -> float:
         """Of u·(number of A) − v·(number of B), without bias."""
         return self.sums(u, v).corrected(self.identities)
+
+    def modelled(self, models: Models, u: float = 1.0, v: float = 1.0) -> float:
+        """The same by the latent models; where one cannot be fitted, as if only identities were independent."""
+        total = 0.0
+        for kind, (one, two) in self.shares.items():
+            model = models(kind)
+            if model is None:
+                return self.binomial(u, v, identities=True)
+            total += model.variance(*self.rates(kind), u * one, v * two)
+        return total

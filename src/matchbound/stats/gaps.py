@@ -12,6 +12,13 @@ at p, where s counts the ordered pairs of its comparisons that share one identit
 their effective identities G_e; a group's own moments count beside them with the weight G_e/(G_e + 50) (one person in
 fifty may make all errors). The rates of the hypothesis are those nearest to the estimates, weighed by G_e as well.
 Student's t has Satterthwaite's degrees of freedom of both variances.
+
+Impostor rates within groups and between them are cells. Let S_ih = Σ_{j in h} n_ij and m_ih = Σ_{j in h} m_ij. The rate
+of the cell {g, h} is p = Σn/Σm over the identity pairs with one member in g and the other in h; D_ij = n_ij − p·m_ij
+there, and identity i in g moves it by ψ_i = (S_ih − p·m_ih)/N, N the comparisons of the cell. Its variance is
+Σψ_i² − ΣD_ij²/N² (each pair once): the dyadic variance for g = h, the one of two sets of different people for g ≠ h.
+Cells have no pair in common, so that the variance of a difference of two cells is Σ(ψ_i − ψ'_i)² less both of the
+latter sums.
 """
 
 from __future__ import annotations
@@ -22,10 +29,11 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
-from matchbound.counts.tally import GenuineTally, ImpostorTally
-from matchbound.stats.dyadic import bias_factor
-from matchbound.stats.variance import UnitRate, residual_sums
+from matchbound.counts.tally import AllPairs, Tally
+from matchbound.stats.dyadic import DyadicSums, bipartite_variance, effective_number
+from matchbound.stats.variance import UnitRate
 
+Values = FloatArray | float
 TRUSTED = 50.0
 """A group of this many effective identities has an equal say with both groups together on its own correlations."""
 LEAST_REST = 0.05
@@ -81,65 +89,35 @@ class GroupMoments:
         return GroupMoments(*(np.broadcast_to(getattr(self, f.name), shape)[:, chosen] for f in fields(self)))
 
 
-def _moments(**values: object) -> GroupMoments:
-    return GroupMoments(**{name: np.asarray(value, dtype=np.float64) for name, value in values.items()})
+def group_moments(
+    rate: Values,
+    units: Values,
+    people: Values,
+    squares: Values,
+    sharing: Values,
+    clustered: Values,
+    r: Values | None = None,
+    alone: float = 1.0,
+) -> GroupMoments:
+    """The moments of FAR (with R = Σr_i², `clustered` its Q/2) or of FRR (without).
+
+    squares
+        Σm_i² or Σg_i²: of the units that identities take part in.
+    alone
+        The part of a unit's variance that independent comparisons would leave.
+    """
+    personal = 0.0 if r is None else finite_factor(people) * (r - clustered) - clustered
+    mates = (squares - sharing) / (1.0 if r is None else 2.0) - alone * units
+    values = (rate, units, people, personal, clustered, sharing, alone * units, mates, (alone / units) ** 2)
+    return GroupMoments(*(np.asarray(value, dtype=np.float64) for value in values))
 
 
-def far_moments(tally: ImpostorTally, k: int, people: float) -> GroupMoments:
-    """Of FAR at threshold k; `people` are its effective identities."""
-    r, q = (float(v) for v in residual_sums(tally, k))
-    m = tally.comparisons.astype(np.float64)
-    n, squares = float(m.sum()) / 2.0, float(tally.sum_mm) / 2.0
-    factor = finite_factor(people)
-    return _moments(
-        rate=float(tally.errors[k].sum()) / (2.0 * n),
-        comparisons=n,
-        people=people,
-        personal=factor * (r - q / 2.0) - q / 2.0,
-        clustered=q / 2.0,
-        sharing=float(m @ m) - 2.0 * squares,
-        alone=n,
-        mates=squares - n,
-        least=1.0 / n**2,
-    )
-
-
-def frr_moments(tally: GenuineTally, k: int, people: float) -> GroupMoments:
-    """Of FRR at threshold k."""
-    e, g = tally.errors[k].astype(np.float64), tally.comparisons.astype(np.float64)
-    total, squares, wrong = float(g.sum()), float(g @ g), float(e.sum())
-    residual = (e * total - wrong * g) / total  # of whole numbers: 0 where it is 0
-    return _moments(
-        rate=wrong / total,
-        comparisons=total,
-        people=people,
-        personal=0.0,
-        clustered=float(without_leverage(residual, g / total).sum()),
-        sharing=0.0,
-        alone=total,
-        mates=squares - total,
-        least=1.0 / total**2,
-    )
-
-
-def unit_moments(rate: UnitRate, metric: str) -> GroupMoments:
-    """Of a rate in which every identity pair (FAR) or every identity (FRR) counts once."""
-    units, people = float(rate.units), float(rate.people)
-    share = np.full(rate.excess.shape, 1.0 / units)
-    squares = float((rate.excess**2).sum())
-    far = metric == "far"
-    clustered = rate.within if far else float(without_leverage(rate.excess, share).sum())
-    return _moments(
-        rate=rate.estimate,
-        comparisons=units,
-        people=people,
-        personal=finite_factor(people) * (squares - rate.within) - rate.within if far else 0.0,
-        clustered=clustered,
-        sharing=rate.sharing,
-        alone=rate.alone * units,
-        mates=(1.0 - rate.alone) * units,
-        least=(rate.alone / units) ** 2,
-    )
+def moments(rate: UnitRate, metric: str) -> GroupMoments:
+    """Of a rate: of comparisons, of identity pairs (FAR) or of identities (FRR)."""
+    squares, far = float(rate.partners @ rate.partners), metric == "far"
+    clustered = rate.within if far else float(without_leverage(rate.excess, rate.partners / rate.units).sum())
+    r = float(rate.excess @ rate.excess) if far else None
+    return group_moments(rate.estimate, rate.units, rate.identities, squares, rate.sharing, clustered, r, rate.alone)
 
 
 def without_leverage(residual: FloatArray, share: FloatArray) -> FloatArray:
@@ -281,6 +259,156 @@ def _ratio(above: FloatArray, below: FloatArray, otherwise: FloatArray | float) 
     return result
 
 
-def finite_factor(people: float) -> float:
+def finite_factor(people: Values) -> FloatArray:
     """The correction of FAR's variance for bias; 1 where there are too few people for one."""
-    return bias_factor("far", people, 1.0)
+    g = np.asarray(people, dtype=np.float64)
+    enough = np.where(g > 3.0, g, 4.0)
+    return np.where(g > 3.0, enough * (enough - 1.0) / ((enough - 2.0) * (enough - 3.0)), 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupSums:
+    """Impostor comparisons by identity and group, at one threshold.
+
+    group : int64 array, shape (G,)
+        The group of each identity, in 0..H−1.
+    errors, comparisons : float64 arrays, shape (G, H)
+        S_ih and m_ih.
+    sum_nn, sum_nm, sum_mm : float64 arrays, shape (H, H)
+        Σn_ij², Σn_ij·m_ij and Σm_ij² over the identity pairs of each cell, each pair once; symmetric.
+    counts : (errors, comparisons), float64 arrays, shape (H, H), or None
+        Where the sums are of units (shares n_ij/m_ij of identity pairs): the comparisons themselves.
+    """
+
+    group: IntArray
+    errors: FloatArray
+    comparisons: FloatArray
+    sum_nn: FloatArray
+    sum_nm: FloatArray
+    sum_mm: FloatArray
+    counts: tuple[FloatArray, FloatArray] | None = None
+
+
+def group_sums(tally: Tally, group: IntArray, n_groups: int, *, units: bool = False) -> GroupSums:
+    """Sum a tally with pairs over groups of identities at its first threshold.
+
+    With `units` every identity pair counts once: n_ij/m_ij takes the place of n_ij, and 1 that of m_ij.
+    """
+    impostor = tally.impostor
+    assert impostor.erred is not None
+    assert impostor.compared is not None
+    size, compared = tally.n_identities, impostor.compared
+    erred = impostor.erred[0]
+    n = erred.count.astype(np.float64)
+
+    def by_group(first: IntArray, second: IntArray, value: FloatArray) -> FloatArray:
+        there = np.bincount(first * np.int64(n_groups) + group[second], value, size * n_groups)
+        back = np.bincount(second * np.int64(n_groups) + group[first], value, size * n_groups)
+        return np.asarray(there + back, dtype=np.float64).reshape(size, n_groups)
+
+    def by_cell(first: IntArray, second: IntArray, value: FloatArray) -> FloatArray:
+        low, high = np.minimum(group[first], group[second]), np.maximum(group[first], group[second])
+        cell = np.bincount(low * np.int64(n_groups) + high, value, n_groups * n_groups).reshape(n_groups, n_groups)
+        return np.asarray(cell + np.triu(cell, 1).T, dtype=np.float64)
+
+    counts = None
+    if units:
+        whole = group_sums(tally, group, n_groups)
+        counts = _cells(whole.errors, group, n_groups), _cells(whole.comparisons, group, n_groups)
+    if isinstance(compared, AllPairs):
+        m_of_errors = compared.look_up_in(erred).astype(np.float64)
+        sizes = (compared.instances > 0 if units else compared.instances).astype(np.float64)
+        total = np.bincount(group, sizes, n_groups)
+        squares = np.bincount(group, sizes**2, n_groups)
+        fourths = np.bincount(group, sizes**4, n_groups)
+        comparisons = sizes[:, None] * total[None, :]
+        comparisons[np.arange(size), group] -= sizes**2
+        sum_mm = np.multiply.outer(squares, squares)
+        sum_mm[np.diag_indices(n_groups)] = (squares**2 - fourths) / 2.0
+    else:
+        m_of_errors = erred.look_up(compared, size).astype(np.float64)
+        made = np.ones(compared.count.size) if units else compared.count.astype(np.float64)
+        comparisons = by_group(compared.first, compared.second, made)
+        sum_mm = by_cell(compared.first, compared.second, made * made)
+    if units:
+        n, m_of_errors = n / m_of_errors, np.ones(n.size)
+    sum_nn, sum_nm = (by_cell(erred.first, erred.second, n * other) for other in (n, m_of_errors))
+    return GroupSums(group, by_group(erred.first, erred.second, n), comparisons, sum_nn, sum_nm, sum_mm, counts)
+
+
+def _cells(by_identity: FloatArray, group: IntArray, n_groups: int) -> FloatArray:
+    """Sums over cells from sums by identity and group, shape (H, H), each comparison once."""
+    result: FloatArray = np.array([by_identity[group == g].sum(axis=0) for g in range(n_groups)])
+    result[np.diag_indices(n_groups)] /= 2.0
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class CellRate:
+    """The impostor rate of one cell, between groups g and h (or within one).
+
+    estimate
+        NaN without comparisons.
+    influence : float64 array, shape (G,)
+        ψ_i; 0 for identities of other groups.
+    pair_square
+        ΣD_ij²/N², each pair once: the floor of the variance.
+    variance
+        Corrected for the bias of the plug-in.
+    sizes
+        Effective identities on either side (the same twice within a group).
+    """
+
+    errors: int
+    comparisons: int
+    estimate: float
+    influence: FloatArray
+    pair_square: float
+    variance: float
+    sizes: tuple[float, float]
+
+
+def cell_rate(sums: GroupSums, g: int, h: int) -> CellRate:
+    """The rate of the cell {g, h} with its variance."""
+    members = sums.group == g
+    s, m = np.where(members, sums.errors[:, h], 0.0), np.where(members, sums.comparisons[:, h], 0.0)
+    errors, comparisons = float(s.sum()), float(m.sum())
+    if g == h:
+        errors, comparisons = errors / 2.0, comparisons / 2.0
+    if comparisons <= 0.0:
+        return CellRate(0, 0, float("nan"), np.zeros(s.size), 0.0, float("nan"), (0.0, 0.0))
+    p = errors / comparisons
+    rows = (s - p * m) / comparisons
+    square = sums.sum_nn[g, h] - 2.0 * p * sums.sum_nm[g, h] + p * p * sums.sum_mm[g, h]
+    pair_square = max(float(square), 0.0) / comparisons**2
+    size_rows = effective_number(m)
+    if g == h:
+        variance = DyadicSums(np.zeros(rows.size), rows, pair_square).corrected(size_rows)
+        influence, sizes = rows, (size_rows, size_rows)
+    else:
+        others = sums.group == h
+        w = np.where(others, sums.comparisons[:, g], 0.0)
+        columns = (np.where(others, sums.errors[:, g], 0.0) - p * w) / comparisons
+        size_columns = effective_number(w)
+        variance = bipartite_variance(rows, columns, pair_square, size_rows, size_columns)
+        influence, sizes = rows + columns, (size_rows, size_columns)
+    if sums.counts is not None:
+        errors, comparisons = float(sums.counts[0][g, h]), float(sums.counts[1][g, h])
+    return CellRate(round(errors), round(comparisons), p, influence, pair_square, max(variance, pair_square), sizes)
+
+
+def difference_of_cells(one: CellRate, two: CellRate) -> float:
+    """Variance of the difference of two rates that may share identities, not below what their pairs say alone."""
+    plain = float(((one.influence - two.influence) ** 2).sum())
+    separate = float((one.influence**2).sum() + (two.influence**2).sum())
+    shared = plain - separate
+    return max(one.variance + two.variance + shared, one.pair_square + two.pair_square)
+
+
+def welch(variances: tuple[float, float], freedoms: tuple[float, float]) -> float:
+    """Satterthwaite's degrees of freedom of the sum of two independent variances."""
+    total = sum(variances)
+    if total <= 0.0:
+        return max(min(freedoms), 1.0)
+    below = sum(v * v / max(f, 1.0) for v, f in zip(variances, freedoms, strict=True))
+    return max(total * total / below, 1.0) if below > 0.0 else max(min(freedoms), 1.0)

@@ -130,23 +130,24 @@ class UnitRate:
 
 def pooled_rate(tally: Tally, metric: str, k: int) -> UnitRate:
     """A pooled rate at threshold k: its units are comparisons."""
-    return _rate(tally.part(metric), k, 1.0, effective_number(tally.weights(metric)))
+    return rate_of_part(tally.part(metric), k, effective_number(tally.weights(metric)))
 
 
 def far_by_pair(tally: ImpostorTally, k: int) -> UnitRate:
     """FAR as a mean over identity pairs, at threshold k; the tally must have kept its pairs."""
     part, alone = _pair_units(tally, [_shares(tally, k)])
-    return _rate(part, 0, alone, float(part.taking_part))
+    return rate_of_part(part, 0, float(part.taking_part), alone)
 
 
 def frr_by_identity(tally: GenuineTally, k: int) -> UnitRate:
     """FRR as a mean over identities, at threshold k."""
     part = _identity_units(tally)
     g = tally.comparisons[tally.comparisons > 0]
-    return _rate(part, k, float((1.0 / g).sum()) / max(g.size, 1), float(g.size))
+    return rate_of_part(part, k, float(g.size), float((1.0 / g).sum()) / max(g.size, 1))
 
 
-def _rate(part: Part, k: int, alone: float, identities: float) -> UnitRate:
+def rate_of_part(part: Part, k: int, identities: float, alone: float = 1.0) -> UnitRate:
+    """The rate of comparisons or units of one kind, with their effective number of identities."""
     made = part.comparisons.astype(np.float64)
     if not part.total:
         return UnitRate(0, math.nan, math.nan, 1.0, 0.0, np.zeros(made.size), np.zeros(made.size), 0.0, 0.0)
@@ -155,9 +156,9 @@ def _rate(part: Part, k: int, alone: float, identities: float) -> UnitRate:
     within, sharing = float(r), 0.0
     if isinstance(part, ImpostorTally):
         within, sharing = float(q) / 2.0, float(made @ made) - float(part.sum_mm)
-    return UnitRate(
-        part.total, p, plug_in(part, k), alone, sharing, made, part.errors[k] - p * made, within, identities
-    )
+    whole = part.comparisons.dtype.kind != "f"
+    excess = _excess(part.errors[k], part.comparisons) if whole else part.errors[k] - p * made
+    return UnitRate(part.total, p, plug_in(part, k), alone, sharing, made, excess, within, identities)
 
 
 def unit_tally(tally: Tally, k: int) -> Tally:

@@ -1,1 +1,0 @@
-"""Many differences at once: one critical value for all of them."""
