@@ -297,8 +297,7 @@ def _threshold(stated: Stated) -> str:
 
 
 def _name(stated: Stated) -> str:
-    number: Any = stated.number
-    return name_text({k: getattr(number, k, None) for k in ("metric", "target", "preset")})
+    return name_text(stated.number.record(None))
 
 
 def _span(stated: Stated) -> str:
