@@ -23,8 +23,9 @@ from matchbound.results.roc import RocCurve
 from matchbound.stats.curve import bands as curves_bands
 from matchbound.stats.curve import influence as curves_influence
 from matchbound.stats.curve import union as curves_union
-from matchbound.stats.curve.bootstrap import curve_replicates, in_blocks, self_comparisons
+from matchbound.stats.curve.bootstrap import curve_draws, curve_replicates, self_comparisons
 from matchbound.stats.curve.rates import area_terms
+from matchbound.stats.resampling import Scheme
 from strategies import Row, comparisons, tables
 
 TARGETS = (Fraction(0), Fraction(1, 10), Fraction(1, 3), Fraction(9, 10), Fraction(1))
@@ -37,11 +38,11 @@ def test_replicates_equal_the_naive_weighted_curve(rows: list[Row], method: str,
     both_kinds(rows)
     tally = curve_of_comparisons(comparisons(rows))
     try:
-        (draw,) = in_blocks(tally, method, 5, seed, lambda one: one, 1)
+        (draw,) = curve_draws(tally, Scheme(method), 5, seed, lambda one: one, 1)
     except mb.DataError:
         assume(False)
     targets = np.array([float(t) for t in TARGETS])
-    made = curve_replicates(tally, method, 5, seed, far_targets=targets, frr_targets=targets[::-1])
+    made = curve_replicates(tally, Scheme(method), 5, seed, far_targets=targets, frr_targets=targets[::-1])
     genuine, impostor = naive.split(rows)
     names = tally.identities.tolist()
     copies = self_comparisons(tally)
@@ -95,7 +96,12 @@ def test_two_level_draws_each_copy_of_an_identity_from_its_own_comparisons() -> 
     point = curve.at_far(0.1)
     rates = mb.evaluate(data, point.threshold)
     draws = curve_replicates(
-        curve_of_comparisons(data), "two-level", 1500, 3, far_targets=np.array([0.1]), frr_targets=np.array([0.2])
+        curve_of_comparisons(data),
+        Scheme("two-level"),
+        1500,
+        3,
+        far_targets=np.array([0.1]),
+        frr_targets=np.array([0.2]),
     )
     fixed = rates.frr.bootstrap("two-level", 4000, 0)
     smooth = curve.bootstrap("two-level", 10, 0, far=[0.1])

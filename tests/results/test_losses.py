@@ -115,14 +115,6 @@ def test_weights_of_the_bootstrap() -> None:
     assert np.array_equal(vertex, again)
 
 
-def test_sparse_and_dense_forms_agree(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = mb.demo_data(30).comparisons()
-    arguments = (data.score, data.a, data.b, data.n_identities, 0.5, "vertex", 50, 3)
-    dense = losses.loss_replicates(*arguments)
-    monkeypatch.setattr(losses, "DENSE_IDENTITIES", 1)
-    assert losses.loss_replicates(*arguments) == pytest.approx(dense)
-
-
 def test_bootstraps_have_about_the_variance() -> None:
     cost = mean_loss(mb.demo_data(), "cllr")
     for method in ("vertex", "double-or-nothing"):

@@ -355,7 +355,7 @@ class Rate(Number):
         scheme = scheme_of(method, n_resamples, options, self._sizes())
         drawing = (self.index, scheme, n_resamples, seed)
         if self.metric == "frr":
-            drawn = resampling.frr_replicates(self.tally.genuine, *drawing, workers=workers)
+            drawn = resampling.rate_replicates(self.tally.genuine, *drawing, workers=workers)
         else:
             by_pair = method in ("vertex", "double-or-nothing")
             tally = self._with_pairs if by_pair else self.tally
@@ -363,7 +363,7 @@ class Rate(Number):
             if note is not None:
                 warnings.warn(note, MatchboundWarning, stacklevel=4)
             copies = self._self_comparisons(tally) if method == "vertex" else None
-            drawn = resampling.far_replicates(tally.impostor, *drawing, self_comparisons=copies, workers=workers)
+            drawn = resampling.rate_replicates(tally.impostor, *drawing, self_comparisons=copies, workers=workers)
         return Bootstrap(drawn, self.estimate, method, seed, scheme.tau, self.floor)
 
     def _spread(self, ask: Ask) -> float:

@@ -15,12 +15,10 @@ import numpy as np
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.errors import DataError
-from matchbound.stats.resampling import DENSE_IDENTITIES, Scheme, block_rng, identity_weights
+from matchbound.stats.resampling import Scheme, in_blocks, usable_draws
 
 Loss = Callable[[FloatArray, BoolArray], FloatArray]
 """``loss(score, genuine)`` gives one number per comparison; both arrays have shape (n,)."""
-
-BLOCK = 100
 
 
 def cross_entropy(score: FloatArray, genuine: BoolArray) -> FloatArray:
@@ -30,14 +28,12 @@ def cross_entropy(score: FloatArray, genuine: BoolArray) -> FloatArray:
         raise DataError(
             "cross-entropy is infinite where a score of 0 or 1 is wrong; keep scores between 1e-6 and 1 − 1e-6"
         )
-    result: FloatArray = -np.log(np.where(genuine, p, 1.0 - p))
-    return result
+    return np.asarray(-np.log(np.where(genuine, p, 1.0 - p)))
 
 
 def brier(score: FloatArray, genuine: BoolArray) -> FloatArray:
     """(score − label)²; the score is the probability of "same"."""
-    result: FloatArray = (_probability(score, "brier") - genuine) ** 2
-    return result
+    return np.asarray((_probability(score, "brier") - genuine) ** 2)
 
 
 def cllr(score: FloatArray, genuine: BoolArray) -> FloatArray:
@@ -46,8 +42,7 @@ def cllr(score: FloatArray, genuine: BoolArray) -> FloatArray:
     With a prior of ½ its mean is Cllr (Brümmer & du Preez 2006, §5).
     """
     signed = np.where(genuine, -score, score)
-    result: FloatArray = np.logaddexp(0.0, signed) / np.log(2.0)
-    return result
+    return np.asarray(np.logaddexp(0.0, signed) / np.log(2.0))
 
 
 def detection_cost(
@@ -57,8 +52,7 @@ def detection_cost(
 
     def loss(score: FloatArray, genuine: BoolArray) -> FloatArray:
         match = score <= threshold if distance else score >= threshold
-        result: FloatArray = np.where(genuine, cost_reject * ~match, cost_accept * match).astype(np.float64)
-        return result
+        return np.where(genuine, cost_reject * ~match, cost_accept * match).astype(np.float64)
 
     return loss
 
@@ -129,6 +123,8 @@ def loss_replicates(
     or (vertex) multinomial. In the vertex bootstrap two copies of a unit stand for comparisons at the mean
     impostor loss, as many as a random pairing with the same numbers would have.
     """
+    from matchbound.kernels.sweep import quadratic_totals
+
     within = a == b
     own_loss = np.bincount(a[within], weights=value[within], minlength=n_units)
     own_count = np.bincount(a[within], minlength=n_units).astype(np.float64)
@@ -142,54 +138,25 @@ def loss_replicates(
     mean = float(loss.sum() / count.sum()) if count.size else 0.0
     copies = touching**2 / touching.sum() if count.size else touching
     share = prior if prior is not None else own_count.sum() / value.size
-    forms = _forms(first, second, loss, count, n_units)
-    out = np.empty(n_resamples)
-    for block in range(-(-n_resamples // BLOCK)):
-        rng = block_rng(seed, block)
-        rows = min(BLOCK, n_resamples - block * BLOCK)
-        todo = np.arange(rows)
-        while todo.size:
-            w = identity_weights(Scheme(method), n_units, todo.size, rng)
-            top, bottom = forms(w)
-            if method == "vertex":
-                extra = (w * (w - 1.0)) @ copies / 2.0
-                top, bottom = top + extra * mean, bottom + extra
-            own_top, own_bottom = w @ own_loss, w @ own_count
-            usable = ((bottom > 0.0) | (count.size == 0) | (share >= 1.0)) & ((own_bottom > 0.0) | (share <= 0.0))
-            with np.errstate(divide="ignore", invalid="ignore"):
-                if prior is None:
-                    made = (top + own_top) / (bottom + own_bottom)
-                else:
-                    made = (1.0 - prior) * _or_zero(top, bottom) + prior * _or_zero(own_top, own_bottom)
-            out[block * BLOCK + todo[usable]] = made[usable]
-            todo = todo[~usable]
-    return out
+
+    def read(w: FloatArray, _: np.random.Generator) -> tuple[FloatArray, BoolArray]:
+        top, bottom = np.empty(w.shape[0]), np.empty(w.shape[0])
+        quadratic_totals(first, second, loss, w, top)
+        quadratic_totals(first, second, count, w, bottom)
+        if method == "vertex":
+            extra = (w * (w - 1.0)) @ copies / 2.0
+            top, bottom = top + extra * mean, bottom + extra
+        own_top, own_bottom = w @ own_loss, w @ own_count
+        usable = ((bottom > 0.0) | (count.size == 0) | (share >= 1.0)) & ((own_bottom > 0.0) | (share <= 0.0))
+        if prior is None:
+            return _or_zero(top + own_top, bottom + own_bottom), usable
+        return (1.0 - prior) * _or_zero(top, bottom) + prior * _or_zero(own_top, own_bottom), usable
+
+    def one(rows: int, rng: np.random.Generator) -> FloatArray:
+        return usable_draws(Scheme(method), n_units, rows, rng, read, "Use method='auto'")
+
+    return np.concatenate(in_blocks(one, n_resamples, seed))
 
 
 def _or_zero(top: FloatArray, bottom: FloatArray) -> FloatArray:
     return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0.0)
-
-
-def _forms(
-    first: IntArray, second: IntArray, loss: FloatArray, count: FloatArray, size: int
-) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
-    """Σ_{i<j} W_i·W_j·loss_ij and the same of counts, for rows of weights: dense for few units, else pair by pair."""
-    if size <= DENSE_IDENTITIES:
-        matrices = []
-        for value in (loss, count):
-            matrix = np.zeros((size, size))
-            matrix[first, second] = value
-            matrices.append(matrix)
-        return lambda w: (
-            np.einsum("bi,bi->b", w @ matrices[0], w),
-            np.einsum("bi,bi->b", w @ matrices[1], w),
-        )
-
-    def sparse(w: FloatArray) -> tuple[FloatArray, FloatArray]:
-        made = np.empty((2, w.shape[0]))
-        for row in range(w.shape[0]):
-            pair = w[row, first] * w[row, second]
-            made[:, row] = pair @ loss, pair @ count
-        return made[0], made[1]
-
-    return sparse

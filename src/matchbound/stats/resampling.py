@@ -10,17 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, PairTable
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray
+from matchbound.counts.tally import AllPairs, ImpostorTally, PairTable, Part
 from matchbound.errors import DataError, UsageError
 
 Weights = Callable[[np.random.Generator, tuple[int, int]], FloatArray]
+Sums = Callable[[FloatArray, np.random.Generator], tuple[Any, Any]]
+Read = Callable[[FloatArray, np.random.Generator], tuple[FloatArray, BoolArray]]
+T = TypeVar("T")
 
 BLOCK = 100
+ATTEMPTS = 10_000
 DENSE_IDENTITIES = 2048
 BOOTSTRAPS = ("subsets", "two-level", "vertex", "double-or-nothing", "naive-bootstrap")
 
@@ -49,8 +53,8 @@ class Scheme:
     drop_one: bool = False
 
 
-def far_replicates(
-    tally: ImpostorTally,
+def rate_replicates(
+    part: Part,
     k: int,
     scheme: Scheme,
     n_resamples: int,
@@ -59,46 +63,107 @@ def far_replicates(
     self_comparisons: FloatArray | None = None,
     workers: int = 1,
 ) -> FloatArray:
-    """Bootstrap replicates of the impostor rate at threshold k, shape (B,).
+    """Bootstrap replicates of the genuine or the impostor rate at threshold k, shape (B,).
+
+    Vertex and subsets are the same for genuine comparisons.
 
     self_comparisons : float64 array, shape (G,)
-        Vertex only: how many comparisons two copies of an identity stand for (M_i² in complete data).
+        Vertex only: how many impostor comparisons two copies of an identity stand for (M_i² in complete data).
     """
-    errors, comparisons = tally.errors[k].astype(np.float64), tally.comparisons.astype(np.float64)
-    if scheme.method == "naive-bootstrap":
-        return _naive(errors.sum() / 2.0, comparisons.sum() / 2.0, n_resamples, seed)
-    if scheme.method in ("subsets", "two-level"):
-        return _by_identity(errors, comparisons, scheme, n_resamples, seed, workers)
-    if tally.erred is None or tally.compared is None:
+    errors, comparisons = part.errors[k].astype(np.float64), part.comparisons.astype(np.float64)
+    if scheme.method == "naive-bootstrap":  # comparisons drawn one by one, as if none had to do with another
+        trials, rate = int(comparisons.sum() / part.ends), errors.sum() / comparisons.sum()
+        drawn = in_blocks(lambda rows, rng: rng.binomial(trials, rate, rows), n_resamples, seed)
+        return np.asarray(np.concatenate(drawn) / trials)
+    if isinstance(part, ImpostorTally) and scheme.method not in ("subsets", "two-level"):
+        sums = _quadratic_sums(part, k, scheme, self_comparisons)
+    else:
+        sums = _linear_sums(errors, comparisons, scheme)
+
+    def read(weights: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, BoolArray]:
+        wrong, made = sums(weights, rng)
+        return np.divide(wrong, made, out=np.zeros(made.size), where=made > 0), made > 0
+
+    def one(rows: int, rng: np.random.Generator) -> FloatArray:
+        return usable_draws(scheme, int(comparisons.size), rows, rng, read, "Use method='wilson'")
+
+    return np.concatenate(in_blocks(one, n_resamples, seed, workers))
+
+
+def _linear_sums(errors: FloatArray, comparisons: FloatArray, scheme: Scheme) -> Sums:
+    """Σ W_i·errors_i and Σ W_i·comparisons_i; with two levels, the errors of each copy are drawn anew."""
+    chance = np.divide(errors, comparisons, out=np.zeros_like(errors), where=comparisons > 0)
+
+    def sums(weights: FloatArray, rng: np.random.Generator) -> tuple[Any, Any]:
+        if scheme.method == "two-level":
+            trials = (weights * comparisons).astype(np.int64)
+            return rng.binomial(trials, np.broadcast_to(chance, trials.shape)).sum(axis=1), weights @ comparisons
+        return weights @ errors, weights @ comparisons
+
+    return sums
+
+
+def _quadratic_sums(part: ImpostorTally, k: int, scheme: Scheme, self_comparisons: FloatArray | None) -> Sums:
+    """W'nW and W'mW over ordered identity pairs; in vertex draws copies of one identity count at the observed rate."""
+    if part.erred is None or part.compared is None:
         raise DataError("this bootstrap needs the errors of each identity pair; tally with pairs=True")
-    forms = _Forms.of(tally.erred[k], tally.compared, int(tally.comparisons.size))
-    if scheme.method == "vertex":
-        if self_comparisons is None:
-            raise UsageError("the vertex bootstrap needs the number of comparisons between copies of an identity")
-        return _vertex(
-            forms,
-            float(errors.sum() / comparisons.sum()),
-            self_comparisons,
-            scheme,
-            n_resamples,
-            seed,
-            workers,
-        )
+    if scheme.method == "vertex" and self_comparisons is None:
+        raise UsageError("the vertex bootstrap needs the number of comparisons between copies of an identity")
+    size, estimate = int(part.comparisons.size), float(part.errors[k].sum() / part.comparisons.sum())
+    wrong, made = _form(part.erred[k], size), _form(part.compared, size)
 
-    def rates(weights: FloatArray, _: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        return forms.errors(weights), forms.comparisons(weights)
+    def sums(weights: FloatArray, _: np.random.Generator) -> tuple[Any, Any]:
+        copies: Any = 0.0
+        if scheme.method == "vertex" and self_comparisons is not None:
+            copies = (weights * (weights - 1.0)) @ self_comparisons
+        return wrong(weights) + copies * estimate, made(weights) + copies
 
-    return _in_blocks(rates, int(comparisons.size), scheme, n_resamples, seed, workers)
+    return sums
 
 
-def frr_replicates(
-    tally: GenuineTally, k: int, scheme: Scheme, n_resamples: int, seed: int, *, workers: int = 1
+def _form(table: PairTable | AllPairs, size: int) -> Callable[[FloatArray], FloatArray]:
+    """Σ_{i≠j} W_i·W_j·count_ij for rows of weights: in closed form, by a matrix, or (many identities) pair by pair."""
+    if isinstance(table, AllPairs):
+        instances = table.instances.astype(np.float64)
+        return lambda weights: np.asarray((weights @ instances) ** 2 - (weights**2) @ (instances**2))
+    if size > DENSE_IDENTITIES:
+        from matchbound.kernels.quadratic import quadratic_forms
+
+        return lambda weights: quadratic_forms(weights, table.first, table.second, table.count)
+    matrix = np.zeros((size, size))
+    matrix[table.first, table.second] = matrix[table.second, table.first] = table.count
+    return lambda weights: np.asarray(np.einsum("bi,bi->b", weights @ matrix, weights))
+
+
+def in_blocks(work: Callable[[int, np.random.Generator], T], n_resamples: int, seed: int, workers: int = 1) -> list[T]:
+    """Run ``work(rows, rng)`` for each block of replicates, in order; the answer does not depend on `workers`."""
+
+    def one(block: int) -> T:
+        return work(min(BLOCK, n_resamples - block * BLOCK), block_rng(seed, block))
+
+    blocks = range(-(-n_resamples // BLOCK))
+    if workers <= 1 or len(blocks) == 1:
+        return [one(block) for block in blocks]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(one, blocks))
+
+
+def usable_draws(
+    scheme: Scheme, n_identities: int, rows: int, rng: np.random.Generator, read: Read, remedy: str
 ) -> FloatArray:
-    """Bootstrap replicates of the genuine rate at threshold k, shape (B,). Vertex and subsets are the same here."""
-    errors, comparisons = tally.errors[k].astype(np.float64), tally.comparisons.astype(np.float64)
-    if scheme.method == "naive-bootstrap":
-        return _naive(errors.sum(), comparisons.sum(), n_resamples, seed)
-    return _by_identity(errors, comparisons, scheme, n_resamples, seed, workers)
+    """What `read` makes of weights of identities, shape (rows, …); draws that it cannot use are drawn again."""
+    values, todo = None, np.arange(rows)
+    for _ in range(ATTEMPTS):
+        drawn, usable = read(identity_weights(scheme, n_identities, todo.size, rng), rng)
+        values = np.empty((rows, *drawn.shape[1:])) if values is None else values
+        values[todo[usable]] = drawn[usable]
+        todo = todo[~usable]
+        if not todo.size:
+            return values
+    raise DataError(
+        "this bootstrap finds no draw of identities that leaves comparisons to count: too few identities were compared "
+        f"with each other. {remedy}"
+    )
 
 
 def identity_weights(scheme: Scheme, n_identities: int, rows: int, rng: np.random.Generator) -> FloatArray:
@@ -153,132 +218,3 @@ def _multinomial(size: int, rows: int, rng: np.random.Generator, drop_one: bool 
     drawn = rng.integers(0, size, (rows, draws)) + np.arange(rows)[:, None] * size
     counts = np.bincount(drawn.reshape(-1), minlength=rows * size)
     return np.asarray(counts.reshape(rows, size), dtype=np.float64)
-
-
-def _naive(errors: float, comparisons: float, n_resamples: int, seed: int) -> FloatArray:
-    """Comparisons drawn one by one, as if none had anything to do with another."""
-    drawn = [
-        block_rng(seed, block).binomial(int(comparisons), errors / comparisons, rows)
-        for block, rows in _blocks(n_resamples)
-    ]
-    result: FloatArray = np.concatenate(drawn) / comparisons
-    return result
-
-
-def _by_identity(
-    errors: FloatArray, comparisons: FloatArray, scheme: Scheme, n_resamples: int, seed: int, workers: int
-) -> FloatArray:
-    """Rates Σ W_i·errors_i / Σ W_i·comparisons_i; with two levels, the errors of each copy are drawn anew."""
-    chance = np.divide(errors, comparisons, out=np.zeros_like(errors), where=comparisons > 0)
-
-    def rates(weights: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        if scheme.method == "two-level":
-            trials = (weights * comparisons).astype(np.int64)
-            return rng.binomial(trials, np.broadcast_to(chance, trials.shape)).sum(axis=1), weights @ comparisons
-        return weights @ errors, weights @ comparisons
-
-    return _in_blocks(rates, int(comparisons.size), scheme, n_resamples, seed, workers)
-
-
-def _vertex(
-    forms: _Forms,
-    estimate: float,
-    self_comparisons: FloatArray,
-    scheme: Scheme,
-    n_resamples: int,
-    seed: int,
-    workers: int,
-) -> FloatArray:
-    """All comparisons among the drawn identities; those of two copies of one identity count at the observed rate."""
-
-    def rates(weights: FloatArray, _: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        copies = (weights * (weights - 1.0)) @ self_comparisons
-        return forms.errors(weights) + copies * estimate, forms.comparisons(weights) + copies
-
-    return _in_blocks(rates, int(self_comparisons.size), scheme, n_resamples, seed, workers)
-
-
-def _in_blocks(
-    rates: Callable[[FloatArray, np.random.Generator], tuple[Any, Any]],
-    n_identities: int,
-    scheme: Scheme,
-    n_resamples: int,
-    seed: int,
-    workers: int,
-) -> FloatArray:
-    """Run `rates` on weights block by block; rows without comparisons are drawn again."""
-
-    def one(block: tuple[int, int]) -> FloatArray:
-        rng = block_rng(seed, block[0])
-        out = np.empty(block[1])
-        todo = np.arange(block[1])
-        for _ in range(10_000):
-            errors, comparisons = rates(identity_weights(scheme, n_identities, todo.size, rng), rng)
-            usable = comparisons > 0
-            out[todo[usable]] = errors[usable] / comparisons[usable]
-            todo = todo[~usable]
-            if not todo.size:
-                return out
-        raise DataError(
-            "this bootstrap finds no draw of identities that leaves comparisons to count: too few identities were "
-            "compared with each other. Use method='wilson'"
-        )
-
-    blocks = _blocks(n_resamples)
-    if workers <= 1 or len(blocks) == 1:
-        return np.concatenate([one(block) for block in blocks])
-    with ThreadPoolExecutor(workers) as pool:
-        return np.concatenate(list(pool.map(one, blocks)))
-
-
-def _blocks(n_resamples: int) -> list[tuple[int, int]]:
-    """(number, rows) of each block of replicates."""
-    return [(b, min(BLOCK, n_resamples - b * BLOCK)) for b in range(-(-n_resamples // BLOCK))]
-
-
-@dataclass(frozen=True, eq=False)
-class _Forms:
-    """The quadratic forms W'nW and W'mW over ordered identity pairs."""
-
-    erred: PairTable
-    compared: PairTable | AllPairs
-    dense_errors: FloatArray | None
-    dense_comparisons: FloatArray | None
-
-    @staticmethod
-    def of(erred: PairTable, compared: PairTable | AllPairs, n_identities: int) -> _Forms:
-        small = n_identities <= DENSE_IDENTITIES
-        return _Forms(
-            erred,
-            compared,
-            _dense(erred, n_identities) if small else None,
-            _dense(compared, n_identities) if small and isinstance(compared, PairTable) else None,
-        )
-
-    def errors(self, weights: FloatArray) -> FloatArray:
-        """Σ_{i≠j} W_i·W_j·n_ij, shape (rows,)."""
-        return _form(weights, self.erred, self.dense_errors)
-
-    def comparisons(self, weights: FloatArray) -> FloatArray:
-        """Σ_{i≠j} W_i·W_j·m_ij, shape (rows,)."""
-        if isinstance(self.compared, AllPairs):
-            sizes = self.compared.instances.astype(np.float64)
-            result: FloatArray = (weights @ sizes) ** 2 - (weights**2) @ (sizes**2)
-            return result
-        return _form(weights, self.compared, self.dense_comparisons)
-
-
-def _dense(table: PairTable, n_identities: int) -> FloatArray:
-    """The table as a symmetric matrix, shape (G, G)."""
-    matrix = np.zeros((n_identities, n_identities))
-    matrix[table.first, table.second] = table.count
-    matrix[table.second, table.first] = table.count
-    return matrix
-
-
-def _form(weights: FloatArray, table: PairTable, dense: FloatArray | None) -> FloatArray:
-    if dense is not None:
-        return np.asarray(np.einsum("bi,bi->b", weights @ dense, weights))
-    from matchbound.kernels.quadratic import quadratic_forms
-
-    return quadratic_forms(weights, table.first, table.second, table.count)

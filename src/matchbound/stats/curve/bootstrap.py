@@ -7,20 +7,17 @@ the most lenient threshold whose FAR is at most the target. Replicates are made 
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.counts.curve import SortedCurve, complete
-from matchbound.errors import DataError
-from matchbound.stats.resampling import BLOCK, Scheme, block_rng, configuration, identity_weights
+from matchbound.stats.resampling import Scheme, configuration, in_blocks, usable_draws
 
 CURVE_BOOTSTRAPS = ("vertex", "double-or-nothing", "subsets", "two-level")
-ATTEMPTS = 1000
 
 T = TypeVar("T")
 Groups = tuple[tuple[IntArray, NDArray[Any]], tuple[IntArray, NDArray[Any]]]
@@ -67,7 +64,7 @@ class Draw:
 
 def curve_replicates(
     curve: SortedCurve,
-    method: str | Scheme,
+    scheme: Scheme,
     n_resamples: int,
     seed: int,
     *,
@@ -75,50 +72,45 @@ def curve_replicates(
     frr_targets: FloatArray,
     workers: int = 1,
 ) -> CurveReplicates:
-    """Bootstrap curves, read at FAR targets and FRR targets.
-
-    Parameters
-    ----------
-    method
-        ``"vertex"``, ``"double-or-nothing"``, ``"subsets"`` or ``"two-level"``, or the whole scheme.
-    far_targets, frr_targets : float64 arrays, shapes (L,) and (M,)
-    workers
-        Threads; the replicates do not depend on it.
-    """
-
-    scheme = method if isinstance(method, Scheme) else Scheme(method)
+    """Bootstrap curves, read at FAR targets and FRR targets, float64 arrays of shapes (L,) and (M,)."""
     groups = (_members(curve, True), _members(curve, False)) if scheme.method == "two-level" else None
 
     def one(draw: Draw) -> CurveReplicates:
         return _read(curve, draw, groups, far_targets, frr_targets)
 
-    parts = in_blocks(curve, scheme, n_resamples, seed, one, workers)
-    return CurveReplicates(
-        far_targets,
-        frr_targets,
-        np.concatenate([part.frr for part in parts]),
-        np.concatenate([part.far for part in parts]),
-        np.concatenate([part.eer for part in parts]),
-        np.concatenate([part.auc for part in parts]),
+    return joined(curve_draws(curve, scheme, n_resamples, seed, one, workers))
+
+
+def joined(parts: list[CurveReplicates]) -> CurveReplicates:
+    """The replicates of several blocks."""
+    frr, far, eer, auc = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("frr", "far", "eer", "auc")
     )
+    return CurveReplicates(parts[0].far_targets, parts[0].frr_targets, frr, far, eer, auc)
 
 
-def in_blocks(
-    curve: SortedCurve, method: str | Scheme, n_resamples: int, seed: int, work: Callable[[Draw], T], workers: int
+def curve_draws(
+    curve: SortedCurve, scheme: Scheme, n_resamples: int, seed: int, work: Callable[[Draw], T], workers: int
 ) -> list[T]:
-    """Run `work` on the draws of each block of replicates, in order."""
-    sizes = [min(BLOCK, n_resamples - start) for start in range(0, n_resamples, BLOCK)]
-    scheme = method if isinstance(method, Scheme) else Scheme(method)
-    copies = self_comparisons(curve) if scheme.method == "vertex" else None
-    _warm(curve)
+    """Run `work` on the draws of each block of replicates, in order.
 
-    def one(block: int) -> T:
-        return work(_draw(curve, scheme, sizes[block], block_rng(seed, block), copies))
+    A draw that leaves FAR or FRR without comparisons is drawn again.
+    """
+    copies = self_comparisons(curve) if scheme.method == "vertex" else np.zeros(curve.n_identities)
+    additive, size = scheme.method in ("subsets", "two-level"), curve.n_identities
+    _ = (curve.compact, curve.owner, curve.genuine_matches, curve.genuine_ranks, curve.pairs)  # before threads ask
 
-    if workers <= 1 or len(sizes) == 1:
-        return [one(block) for block in range(len(sizes))]
-    with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(one, range(len(sizes))))
+    def read(weights: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, BoolArray]:
+        extra = (weights * (weights - 1.0)) @ copies / (2.0 * curve.n_impostor)
+        totals = impostor_totals(curve, Draw(weights, extra, additive, rng))
+        usable = (totals > 0.0) & (weights @ curve.genuine_comparisons > 0.0)
+        return np.column_stack([weights, extra]), usable
+
+    def one(rows: int, rng: np.random.Generator) -> T:
+        drawn = usable_draws(scheme, size, rows, rng, read, "Use method='influence'")
+        return work(Draw(np.ascontiguousarray(drawn[:, :size]), drawn[:, size].copy(), additive, rng))
+
+    return in_blocks(one, n_resamples, seed, workers)
 
 
 def self_comparisons(curve: SortedCurve) -> FloatArray:
@@ -139,36 +131,7 @@ def impostor_totals(curve: SortedCurve, draw: Draw) -> FloatArray:
     table = curve.pairs[1]
     out = np.empty(draw.weights.shape[0])
     quadratic_totals(table.first, table.second, table.count.astype(np.float64), draw.weights, out)
-    result: FloatArray = out + draw.extra * curve.n_impostor
-    return result
-
-
-def _warm(curve: SortedCurve) -> None:
-    """Work out what is kept on first use before threads ask for it."""
-    _ = (curve.compact, curve.owner, curve.genuine_matches, curve.genuine_ranks, curve.pairs)
-
-
-def _draw(curve: SortedCurve, scheme: Scheme, rows: int, rng: np.random.Generator, copies: FloatArray | None) -> Draw:
-    """Weights for `rows` replicates; a draw that leaves FAR or FRR without comparisons is drawn again."""
-    additive = scheme.method in ("subsets", "two-level")
-    size = curve.n_identities
-    weights, extra = np.empty((rows, size)), np.zeros(rows)
-    todo = np.arange(rows)
-    for _ in range(ATTEMPTS):
-        drawn = identity_weights(scheme, size, todo.size, rng)
-        more = np.zeros(todo.size)
-        if copies is not None:
-            more = (drawn * (drawn - 1.0)) @ copies / (2.0 * curve.n_impostor)
-        weights[todo], extra[todo] = drawn, more
-        part = Draw(drawn, more, additive, rng)
-        usable = (impostor_totals(curve, part) > 0.0) & (drawn @ curve.genuine_comparisons > 0.0)
-        todo = todo[~usable]
-        if not todo.size:
-            return Draw(weights, extra, additive, rng)
-    raise DataError(
-        "this bootstrap finds no draw of identities that leaves both kinds of comparison: too few identities were "
-        "compared. Use method='influence'"
-    )
+    return np.asarray(out + draw.extra * curve.n_impostor)
 
 
 def _read(

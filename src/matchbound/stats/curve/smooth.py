@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from matchbound.arraytypes import FloatArray
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.errors import DataError, UsageError
-from matchbound.stats.curve.bootstrap import CurveReplicates, Draw, in_blocks
+from matchbound.stats.curve.bootstrap import CurveReplicates, Draw, curve_draws, joined
+from matchbound.stats.normal import ndtr
 from matchbound.stats.resampling import Scheme
 
 Smooth = Literal["binormal", "log-normal", "kernel"]
@@ -52,14 +53,17 @@ class SmoothRates:
         row = np.arange(gap.shape[0])
         before, after = -gap[row, k - 1], gap[row, k]
         share = before / (before + after)
-        result: FloatArray = self.far[row, k - 1] + (self.far[row, k] - self.far[row, k - 1]) * share
-        return result
+        return np.asarray(self.far[row, k - 1] + (self.far[row, k] - self.far[row, k - 1]) * share)
 
     def auc(self) -> FloatArray:
         """Area under the curves by the trapezoid rule, shape (B,)."""
         height = 2.0 - self.frr[:, 1:] - self.frr[:, :-1]
-        result: FloatArray = (np.diff(self.far, axis=1) * height).sum(axis=1) / 2.0
-        return result
+        return np.asarray((np.diff(self.far, axis=1) * height).sum(axis=1) / 2.0)
+
+    def read(self, far_targets: FloatArray, frr_targets: FloatArray) -> CurveReplicates:
+        """All of these for B replicates."""
+        frr, far = self.frr_at(far_targets), self.far_at(frr_targets)
+        return CurveReplicates(far_targets, frr_targets, frr, far, self.eer(), self.auc())
 
 
 def smooth_rates(curve: CurveTally, model: Smooth) -> SmoothRates:
@@ -78,7 +82,7 @@ def smooth_rates(curve: CurveTally, model: Smooth) -> SmoothRates:
 def smooth_replicates(
     curve: SortedCurve,
     model: Smooth,
-    method: str | Scheme,
+    scheme: Scheme,
     n_resamples: int,
     seed: int,
     *,
@@ -87,7 +91,6 @@ def smooth_replicates(
     workers: int = 1,
 ) -> CurveReplicates:
     """Bootstrap replicates of the smoothed curve. Identities are drawn as for the curve of steps."""
-    scheme = method if isinstance(method, Scheme) else Scheme(method)
     if scheme.method == "two-level":
         raise UsageError("smoothed curves go with method='vertex', 'double-or-nothing' or 'subsets'")
     impostor, genuine = _row_scores(curve, model)
@@ -95,20 +98,14 @@ def smooth_replicates(
     if model == "kernel":
         grid = _Grid.of(genuine, np.ones(genuine.size), impostor, np.ones(impostor.size))
 
-    def one(draw: Draw) -> SmoothRates:
+    def one(draw: Draw) -> CurveReplicates:
         if grid is not None:
-            return grid.rates(*_weighted_histograms(curve, draw, grid, impostor, genuine))
-        return _normal_rates(*_weighted_moments(curve, draw, impostor, genuine))
+            rates = grid.rates(*_weighted_histograms(curve, draw, grid, impostor, genuine))
+        else:
+            rates = _normal_rates(*_weighted_moments(curve, draw, impostor, genuine))
+        return rates.read(far_targets, frr_targets)
 
-    parts = in_blocks(curve, scheme, n_resamples, seed, one, workers)
-    return CurveReplicates(
-        far_targets,
-        frr_targets,
-        np.concatenate([part.frr_at(far_targets) for part in parts]),
-        np.concatenate([part.far_at(frr_targets) for part in parts]),
-        np.concatenate([part.eer() for part in parts]),
-        np.concatenate([part.auc() for part in parts]),
-    )
+    return joined(curve_draws(curve, scheme, n_resamples, seed, one, workers))
 
 
 def _scores(masses: tuple[FloatArray, NDArray[Any]], distance: bool, model: Smooth) -> tuple[FloatArray, NDArray[Any]]:
@@ -173,8 +170,6 @@ def _weighted_moments(
 
 def _normal_rates(genuine: FloatArray, impostor: FloatArray) -> SmoothRates:
     """Curves of two normal distributions, from (mean, standard deviation), shapes (B, 2)."""
-    from scipy.special import ndtr
-
     both = np.concatenate([genuine, impostor])
     smallest = max(float(both[:, 1].min()), 1e-300)
     if float(both[:, 1].min()) <= 0.0:
@@ -203,8 +198,6 @@ class _Grid:
 
     @staticmethod
     def of(genuine: FloatArray, genuine_count: NDArray[Any], impostor: FloatArray, count: NDArray[Any]) -> _Grid:
-        from scipy.special import ndtr
-
         wide, narrow = _bandwidth(genuine, genuine_count), _bandwidth(impostor, count)
         if min(wide, narrow) <= 0.0:
             raise DataError("all genuine or all impostor scores are equal: a smooth model has nothing to fit")
@@ -217,8 +210,7 @@ class _Grid:
 
     def cell(self, scores: FloatArray) -> FloatArray:
         """Position of each score on the grid, as a fraction of cells."""
-        result: FloatArray = (self.centre[0] - scores) / (self.centre[0] - self.centre[1])
-        return result
+        return np.asarray((self.centre[0] - scores) / (self.centre[0] - self.centre[1]))
 
     def rates(self, impostor: FloatArray, genuine: FloatArray) -> SmoothRates:
         """Curves from weights per cell, shapes (B, C)."""
