@@ -19,9 +19,8 @@ from hypothesis import strategies as st
 import matchbound as mb
 from matchbound.cli import main
 from matchbound.errors import DataError, UsageError, without_secrets
-from matchbound.files.names import own_name, own_names
 from matchbound.files.opening import Input
-from matchbound.files.remote import Remote
+from matchbound.files.origin import Remote, own_name, own_names
 from matchbound.planning.protocol_files import write_protocol
 from matchbound.report.latex import text as latex_text
 from matchbound.show.records import inert, is_formula, to_csv

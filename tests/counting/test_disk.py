@@ -24,7 +24,7 @@ from matchbound.counting.disk import TableOnDisk
 from matchbound.counting.executors import RunOptions
 from matchbound.counting.sources import recount_of
 from matchbound.counts.tally import Tally
-from matchbound.readers.plain_parquet import plain_parquet
+from matchbound.readers.scan import plain_parquet
 from naive_scale import assert_is_loop
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")

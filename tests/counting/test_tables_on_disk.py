@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import matchbound as mb
 from matchbound.cli import main, options
-from matchbound.readers import loading
+from matchbound.readers import read as loading
 from matchbound.readers.scan import scan_groups
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")

@@ -16,7 +16,7 @@ from pyarrow import parquet
 
 import matchbound as mb
 from matchbound.files.opening import Input, open_input
-from matchbound.readers import excel, infer, tables, text
+from matchbound.readers import containers, infer, tables, text
 from matchbound.readers.layouts import cimat, trials
 from naive_readers import components_by_search, fields_by_line, map_by_line
 
@@ -239,7 +239,7 @@ def test_cells_far_to_the_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     book.active["XFD3"] = "x"
     book.save(tmp_path / "x.xlsx")
     assert mb.read(tmp_path / "x.xlsx").score.tolist() == [1.0, 2.0]
-    monkeypatch.setattr(excel, "MAX_EMPTY", 30_000)
+    monkeypatch.setattr(containers, "MAX_EMPTY", 30_000)
     with pytest.raises(mb.DataError, match=r"x.xlsx: more than 30,000 cells of the sheet are empty; delete"):
         mb.read(tmp_path / "x.xlsx")
 
@@ -253,9 +253,9 @@ def test_a_workbook_of_many_cells_is_refused_at_once(tmp_path: Path, monkeypatch
         book.active.append(("a", "b", 1))
     book.save(tmp_path / "x.xlsx")
     assert len(mb.read(tmp_path / "x.xlsx")) == 2000
-    assert (excel.SMALL_SHEET, excel.SHEET_RATIO) == (16 * 2**20, 20)
-    monkeypatch.setattr(excel, "SMALL_SHEET", 10_000)
-    monkeypatch.setattr(excel, "SHEET_RATIO", 2)
+    assert (containers.SMALL_SHEET, containers.SHEET_RATIO) == (16 * 2**20, 20)
+    monkeypatch.setattr(containers, "SMALL_SHEET", 10_000)
+    monkeypatch.setattr(containers, "SHEET_RATIO", 2)
     with pytest.raises(mb.DataError, match=r"x.xlsx: unpacks to .* bytes, more than .* save the sheet as CSV or give"):
         mb.read(tmp_path / "x.xlsx")
     assert len(mb.read(tmp_path / "x.xlsx", max_bytes=33554433)) == 2000

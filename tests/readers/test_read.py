@@ -285,12 +285,6 @@ def test_npy_with_labels(tmp_path: Path) -> None:
     same_embeddings(mb.read(tmp_path / "faces.npy"))
 
 
-def test_a_large_npy_stays_on_disk(tmp_path: Path) -> None:
-    np.save(tmp_path / "big.npy", np.ones((5000, 64)))
-    found = embeddings(mb.read(tmp_path / "big.npy", labels=np.arange(5000)))
-    assert isinstance(found.vectors, np.memmap)
-
-
 @pytest.mark.parametrize("layout", ["parquet", "array", "folders", "npz"])
 def test_directories(layout: str, tmp_path: Path) -> None:
     if layout == "parquet":

@@ -20,9 +20,10 @@ from matchbound import scratch as room
 from matchbound.cli import main, options
 from matchbound.counting.sources import recount_of
 from matchbound.errors import DataError, MissingExtraError
-from matchbound.files import remote
+from matchbound.files import opening
 from matchbound.files.opening import file_digest, is_address, open_input
-from matchbound.readers import npy, scan
+from matchbound.files.origin import Remote, find_remote
+from matchbound.readers import arrays, scan
 
 fsspec = pytest.importorskip("fsspec")
 
@@ -144,7 +145,7 @@ def test_a_large_array_from_elsewhere_goes_to_a_file(put: Put, monkeypatch: pyte
     whole, packed = array_bytes(embeddings=vectors, identity=who), io.BytesIO()
     np.savez_compressed(packed, embeddings=vectors, identity=who)
     monkeypatch.setattr(room, "MEMORY_BYTES", 10_000)
-    monkeypatch.setattr(npy, "PIECE_BYTES", 999)
+    monkeypatch.setattr(arrays, "PIECE_BYTES", 999)
     for name, content in (("e.npz", whole), ("packed.npz", packed.getvalue())):
         found = mb.read(put(name, content))
         same_vectors(found, vectors, who.tolist())
@@ -236,13 +237,12 @@ class Broken(io.BytesIO):
 def test_a_connection_that_is_lost(kind: str, put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
     content = table_bytes(scores(20_000), kind)
     address = put(f"scores.{kind}", content)
-    find = remote.find_remote
 
-    def found(name: str) -> remote.Remote:
-        looked = find(name)
-        return remote.Remote(looked.address, looked.size, looked.files, lambda: Broken(content))
+    def found(name: str) -> Remote:
+        looked = find_remote(name)
+        return Remote(looked.address, looked.size, looked.files, lambda: Broken(content))
 
-    monkeypatch.setattr(remote, "find_remote", found)
+    monkeypatch.setattr(opening, "find_remote", found)
     for call in (lambda: mb.read(address), lambda: mb.evaluate(mb.scan(address), 0.5)):
         with pytest.raises(DataError, match=r"the connection.*was lost") as caught:
             call()

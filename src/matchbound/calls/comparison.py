@@ -26,7 +26,7 @@ from matchbound.data.embeddings import Embeddings
 from matchbound.data.matching import Matched, match
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
-from matchbound.readers.loading import Readable, in_memory
+from matchbound.readers.read import Readable, in_memory
 from matchbound.results.comparison import Comparison, SystemsTable
 from matchbound.results.difference import IdentityDifference, RateDifference, SystemDifference
 from matchbound.results.error_rates import error_rates

@@ -17,7 +17,7 @@ from matchbound.counts.tally import Tally
 from matchbound.counts.unit_curve import sorted_curve, unit_curve
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.notes import Note
-from matchbound.readers.loading import Readable
+from matchbound.readers.read import Readable
 from matchbound.results.error_rates import ErrorRates, ErrorRatesSeries, error_rates
 from matchbound.results.interval import few_identities, named
 from matchbound.results.rates import WEIGHTINGS

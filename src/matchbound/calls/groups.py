@@ -16,8 +16,8 @@ from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.errors import DataError, MatchboundWarning, UsageError, argument
 from matchbound.notes import Note
-from matchbound.readers.loading import Readable
 from matchbound.readers.people import groups_of
+from matchbound.readers.read import Readable
 from matchbound.readers.scan import ScoreFile, scan_groups
 from matchbound.results.error_rates import ErrorRates, error_rates, largest_share
 from matchbound.results.groups import SMALL, GroupRates

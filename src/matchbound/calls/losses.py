@@ -18,7 +18,7 @@ from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import as_labels
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
-from matchbound.readers.loading import Readable, in_memory
+from matchbound.readers.read import Readable, in_memory
 from matchbound.results.interval import check_number, check_rate
 from matchbound.results.losses import MeanLoss, UnitRate, UnitRates
 from matchbound.stats import dyadic

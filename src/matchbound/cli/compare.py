@@ -14,7 +14,7 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.scores import direction_question
 from matchbound.errors import MatchboundWarning, UsageError
-from matchbound.files.names import own_names
+from matchbound.files.origin import own_names
 from matchbound.notes import Note
 from matchbound.results.difference import RateDifference
 from matchbound.results.interval import named
@@ -46,7 +46,7 @@ def compare(
     """
     from matchbound.calls.comparison import compare as compare_two
     from matchbound.calls.comparison import compare_all
-    from matchbound.readers.loading import in_memory
+    from matchbound.readers.read import in_memory
     from matchbound.show.differences import comparison_records, comparison_section, systems_records
 
     has_trials = reading.reader in ("voxceleb", "kaldi", "sre") and len(files) >= 3

@@ -12,7 +12,7 @@ from matchbound.cli import options as opt
 from matchbound.cli.command import Outcome, in_options, provenance, read_claims
 from matchbound.cli.evaluate import Method
 from matchbound.errors import UsageError
-from matchbound.files.names import own_names
+from matchbound.files.origin import own_names
 from matchbound.notes import Note
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def report(
         title: Title of the report.
     """
     from matchbound.calls.searching import search
-    from matchbound.readers.loading import in_memory
+    from matchbound.readers.read import in_memory
     from matchbound.report import render
     from matchbound.report.make import SUFFIXES, make_report
 

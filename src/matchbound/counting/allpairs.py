@@ -67,7 +67,7 @@ def tally_embeddings(
 
     def mark() -> str:
         return fingerprint(
-            "tally", source.settled, source.codes, job.layout.order, label_bytes(source.identities), source.similarity,
+            "tally", source.vectors, source.codes, job.layout.order, label_bytes(source.identities), source.similarity,
             job.thresholds, job.pairs, job.layout.block_edges, job.layout.edges,
         )  # fmt: skip
 
@@ -153,7 +153,7 @@ def make_job(
     workers
         Threads to prepare with; by default one per core.
     """
-    raw = source.settled
+    raw = source.vectors
     if raw.dtype == np.float16:
         wide = room_for((raw.shape[0], raw.shape[1]))
         wide[:] = raw

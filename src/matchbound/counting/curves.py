@@ -91,7 +91,7 @@ def _least_similarity(source: Embeddings, block: int = 65536) -> float:
         return -1.001
     squares = 0.0
     for start in range(0, len(source), block):
-        part = source.settled[start : start + block]
+        part = source.vectors[start : start + block]
         squares = max(squares, float(np.einsum("ij,ij->i", part, part, dtype=np.float64).max()))
     return -1.001 * squares if source.similarity == "dot" else -2.002 * np.sqrt(squares)
 

@@ -107,7 +107,7 @@ class JointJob:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """What goes to another process is the data."""
-        parts = (self.a.settled, self.a.similarity, self.b.settled, self.b.similarity, self.a.codes)
+        parts = (self.a.vectors, self.a.similarity, self.b.vectors, self.b.similarity, self.a.codes)
         return _received, (*parts, self.thresholds_a, self.thresholds_b)
 
 
@@ -154,7 +154,7 @@ class _Matches:
 
     def __init__(self, source: Embeddings) -> None:
         self._source, self._distance = source, source.distance
-        self._scores = BlockScores(source.settled, source.similarity)
+        self._scores = BlockScores(source.vectors, source.similarity)
 
     def block(self, rows: slice, columns: slice) -> Callable[[float], BoolArray]:
         """For a threshold, which of the rows match which of the others, shape (rows, columns)."""

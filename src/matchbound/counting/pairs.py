@@ -151,7 +151,7 @@ def similarity_at(
 def impostor_products(source: Embeddings, rows: IntArray) -> NDArray[np.float32]:
     """Similarities of all impostor pairs among some rows, in single precision."""
     parts = [np.empty(0, dtype=np.float32)]
-    scores = BlockScores(source.settled[rows], source.similarity, np.float32)
+    scores = BlockScores(source.vectors[rows], source.similarity, np.float32)
     for _, block, later in _impostor_blocks(scores, source.codes[rows]):
         parts.append(-block[later] if source.distance else block[later])
     return np.concatenate(parts)
@@ -159,7 +159,7 @@ def impostor_products(source: Embeddings, rows: IntArray) -> NDArray[np.float32]
 
 def pairs_near(source: Embeddings, thresholds: FloatArray) -> tuple[IntArray, IntArray]:
     """Impostor pairs whose scores rounding may have moved across a threshold: rows (first, second)."""
-    scores = BlockScores(source.settled, source.similarity, np.float32)
+    scores = BlockScores(source.vectors, source.similarity, np.float32)
     bands = np.array(sorted(scores.band(float(t)) for t in thresholds))
     apart = bands[1:, 0] > np.maximum.accumulate(bands[:, 1])[:-1]
     starts = np.concatenate([[0], np.flatnonzero(apart) + 1])

@@ -198,7 +198,6 @@ class OfEmbeddings(Recount):
         from matchbound.counting.allpairs import tally_embeddings
 
         tally = tally_embeddings(self.source, thresholds, options or self.options, pairs=bool(pairs))
-        self.source.check_unchanged()
         return tally
 
     @cached_property
@@ -317,7 +316,6 @@ class OfScoredEmbeddings(OfEmbeddings):
     @cached_property
     def _scored(self) -> OfComparisons:
         scored = OfComparisons(self.source.comparisons())
-        self.source.check_unchanged()
         return scored
 
     def tally(self, thresholds: FloatArray, *, pairs: bool | None = False, options: RunOptions | None = None) -> Tally:

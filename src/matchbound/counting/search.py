@@ -502,7 +502,7 @@ def make_job(
     n = len(probes)
     rows = int(np.clip(n // 32, 32, MOST_ROWS))
     return SearchJob(
-        _scorable(gallery.settled), _scorable(probes.settled), owner, own, size, gallery.similarity, fuse, depth, rows
+        _scorable(gallery.vectors), _scorable(probes.vectors), owner, own, size, gallery.similarity, fuse, depth, rows
     )
 
 

@@ -9,7 +9,7 @@ from matchbound.counting.run import Executor
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, UsageError
-from matchbound.readers.loading import Readable, as_source
+from matchbound.readers.read import Readable, as_source
 from matchbound.readers.scan import ScoreFile
 
 AnySource = Source | ScoreFile

@@ -17,7 +17,6 @@ from matchbound.data.labels import Coded, coded_labels, merge, missing_words
 from matchbound.data.scores import check_finite
 from matchbound.data.source import Source, group_of_identity
 from matchbound.errors import DataError, UsageError
-from matchbound.files.mapping import FileArray, blocks_of, check_unchanged, settled
 from matchbound.files.origin import Origin
 from matchbound.notes import Note, as_notes
 
@@ -161,20 +160,6 @@ class Embeddings(Source):
         rows, width = self.vectors.shape
         return f"Embeddings({rows:,} vectors of {width:,} numbers, {self.n_identities:,} identities, {self.similarity})"
 
-    @cached_property
-    def settled(self) -> NDArray[Any]:
-        """The vectors where nothing outside this process can change them, shape (n, d).
-
-        Vectors that stay in a file are read: up to `matchbound.files.mapping.READ_BYTES` into memory, beyond that into
-        a temporary file. A file that changed since it was opened is an error.
-        """
-        return settled(self.vectors) if isinstance(self.vectors, FileArray) else self.vectors
-
-    def check_unchanged(self) -> None:
-        """A DataError where the vectors are those of a file that has changed since it was opened."""
-        if isinstance(self.vectors, FileArray):
-            check_unchanged(self.vectors)
-
     def __len__(self) -> int:
         return int(self.codes.size)
 
@@ -186,7 +171,7 @@ class Embeddings(Source):
     @property
     def arrays(self) -> tuple[NDArray[Any], ...]:
         """The numbers that decide every answer, for digests."""
-        return self.codes, self.settled
+        return self.codes, self.vectors
 
     @cached_property
     def instance_counts(self) -> IntArray:
@@ -215,15 +200,14 @@ class Embeddings(Source):
         rng = np.random.default_rng(0)
         direction = np.asarray(rng.standard_normal(self.vectors.shape[1]), dtype=self.vectors.dtype)
         shadow = np.empty(len(self), dtype=self.vectors.dtype)
-        parts = blocks_of(self.vectors) if isinstance(self.vectors, FileArray) else [(0, self.vectors)]
-        for start, part in parts:  # einsum sums every row in the same order, a product may not
-            np.einsum("ij,j->i", part, direction, out=shadow[start : start + part.shape[0]])
+        # einsum sums every row in the same order, a product may not
+        np.einsum("ij,j->i", self.vectors, direction, out=shadow)
         order = np.argsort(shadow, kind="stable")
         near = np.flatnonzero(shadow[order[1:]] == shadow[order[:-1]])
         suspects = np.unique(np.concatenate([order[near], order[near + 1]]))
         if not suspects.size:
             return 0
-        rows = np.ascontiguousarray(self.settled[suspects])
+        rows = np.ascontiguousarray(self.vectors[suspects])
         return int(suspects.size - np.unique(rows, axis=0).shape[0])
 
     def findings(self) -> tuple[Note, ...]:
@@ -249,7 +233,7 @@ class Embeddings(Source):
         identities, (codes,) = merge(Coded(self.identities, self.codes[rows]) if identity is None else identity)
         group = None if self.group is None else Coded(self.group, self.codes[rows])
         return self.with_fields(
-            vectors=self.settled[rows],
+            vectors=self.vectors[rows],
             identities=identities,
             codes=codes,
             instance=None if self.instance is None else self.instance[rows],
@@ -323,7 +307,7 @@ class Embeddings(Source):
         for name, index in (("first", a), ("second", b)):
             if index.size and not (int(index.min()) >= 0 and int(index.max()) < len(self)):
                 raise UsageError(f"{name} holds row numbers outside 0..{len(self) - 1}")
-        return pair_scores(self.settled, a, b, self.similarity)
+        return pair_scores(self.vectors, a, b, self.similarity)
 
 
 def _as_vectors(vectors: ArrayLike, similarity: Similarity) -> NDArray[Any]:
@@ -346,7 +330,8 @@ def _as_vectors(vectors: ArrayLike, similarity: Similarity) -> NDArray[Any]:
 
 def _check_rows(array: NDArray[Any], similarity: Similarity, where: Callable[[int], str]) -> None:
     """Every row finite, and not zero where a direction is needed; read in blocks, for memory maps."""
-    for start, part in blocks_of(array):
+    for start in range(0, array.shape[0], BLOCK_ROWS):
+        part = array[start : start + BLOCK_ROWS]
         total = np.einsum("ij,ij->i", part, part, dtype=np.float64)
         if similarity == "euclidean":
             with np.errstate(over="ignore"):

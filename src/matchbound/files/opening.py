@@ -13,7 +13,6 @@ import os
 import re
 import sys
 import tempfile
-import threading
 import weakref
 import zlib
 from collections.abc import Callable, Hashable, Iterator
@@ -21,41 +20,29 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar
+from typing import IO, Any, Literal, TypeVar
 
 from matchbound.errors import DataError, argument, plainly
-from matchbound.files.origin import Origin, Stamp
-
-if TYPE_CHECKING:
-    from matchbound.files.remote import Remote
+from matchbound.files.origin import Origin, Remote, Stamp, find_remote
 
 MAX_BYTES = 16 * 2**30
 """How much a file may unpack to, and standard input may hold, however large it is, unless the caller says otherwise."""
-
 MAX_RATIO = 50
 """How many times its size a compressed file may unpack to: score tables and embeddings stay far below that."""
-
 SMALL_BYTES = 32 * 2**20
 """What any compressed file may unpack to, however small it is."""
-
 MAX_LINE = 64 * 2**20
 """How long a line of text may be: a compressed file without line ends must not fill the memory."""
-
 HEAD_BYTES = 1 << 18
 """The first bytes of a file, which are kept: readers look at them several times."""
-
 READ_BYTES = 1 << 20
 """How much of a pipe is read at a time."""
-
 SPOOL_BYTES = 64 << 20
 """Up to this size what comes through a pipe is in memory, beyond it in a temporary file without a name."""
-
 BLANKS = b" \t\r\n\v\f"
 """White space as bytes have it."""
 
 Kind = Literal["text", "parquet", "zip", "npy", "arrow", "hdf5", "empty"]
-
-_PICKLE = "a Python pickle, which is never opened because it can run code; save the data as .npz or Parquet"
 _KINDS: dict[bytes, Kind] = {
     b"PAR1": "parquet",
     b"PK\x03\x04": "zip",
@@ -66,7 +53,10 @@ _KINDS: dict[bytes, Kind] = {
     b"\x89HDF\r\n\x1a\n": "hdf5",
 }
 _FOREIGN = {
-    **dict.fromkeys((b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"), _PICKLE),
+    **dict.fromkeys(
+        (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"),
+        "a Python pickle, which is never opened because it can run code; save the data as .npz or Parquet",
+    ),
     b"\xff\xfe": "UTF-16 text; save it as UTF-8",
     b"\xfe\xff": "UTF-16 text; save it as UTF-8",
     b"BZh": "compressed with bzip2; decompress it, or use gzip",
@@ -75,17 +65,15 @@ _FOREIGN = {
     b"MATLAB": "a MATLAB file; write its scores as CSV or its embeddings as .npz",
     b"SQLite format 3": "an SQLite database; export the comparisons as CSV or Parquet",
 }
-
 _ADDRESS = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+(://|::.*://)")
 _LOCAL = "file://"
 
 T = TypeVar("T")
+AnyPath = str | os.PathLike[str]
 Progress = Callable[[int, int], None]
 
 _watched: ContextVar[list[Input]] = ContextVar("watched")
-
 _progress: ContextVar[Progress] = ContextVar("progress")
-
 _digests: dict[Hashable, str] = {}
 """Digests of what this process has read to the end: files by their stamp, pipes by name, standard input as ``-``."""
 
@@ -95,16 +83,12 @@ class Input:
 
     Parameters
     ----------
-    name
-        What messages say: the path or the address as given, or ``standard input``.
     path
         Where it is on disk; None for standard input and for files elsewhere.
     content
         Everything in it, for standard input and pipes: bytes, or a file that nobody else reads.
     max_bytes
         How much a compressed file may unpack to; by default it depends on its size (`default_limit`).
-    remote
-        The file elsewhere, where the name is an address.
     stamp
         The file on disk as it was when it was found.
     size
@@ -128,18 +112,22 @@ class Input:
         self._file: Any = None
         if self.piped:
             self._keep(io.BytesIO(content) if isinstance(content, bytes) else content)
-        self._lock, self._head = threading.Lock(), b""
-        self._sha, self._hashed, self._ended = hashlib.sha256(), 0, False
+        self._head, self._sha, self._hashed, self._ended = b"", hashlib.sha256(), 0, False
 
     @property
     def origin(self) -> Origin:
         """Where the data come from; it holds none of the bytes."""
         return Origin(self.name, self.path, self.stamp, self.remote)
 
+    @property
+    def usual_limit(self) -> bool:
+        """Whether the caller left it open how much the file may unpack to."""
+        return self.size is not None and self.max_bytes == default_limit(self.size)
+
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
         """The bytes, decompressed; reading past the limit or a broken gzip member is a DataError."""
-        with self._raw() as raw:
+        with io.BufferedReader(_Stream(self), 1 << 17) as raw:
             if not self.gzipped:
                 yield raw
                 return
@@ -148,13 +136,6 @@ class Input:
                 io.BufferedReader(_Limited(unpacked, self), 1 << 17) as limited,
             ):
                 yield limited
-
-    def check_unpacked(self) -> None:
-        """A DataError where a small compressed file unpacks to more than it may, before anything is made of it."""
-        if self.gzipped and self.max_bytes <= SMALL_BYTES:
-            with self.open() as stream:
-                while stream.read(READ_BYTES):
-                    pass
 
     @contextmanager
     def arrow(self) -> Iterator[Any]:
@@ -165,14 +146,13 @@ class Input:
             with pa.OSFile(str(self.path)) as file:
                 yield file
             return
-        with self._raw() as stream, pa.PythonFile(stream, mode="r") as file:
+        with self.open() as stream, pa.PythonFile(stream, mode="r") as file:
             yield file
 
     @cached_property
     def gzipped(self) -> bool:
         """Whether the file is compressed with gzip, by its first bytes."""
-        with self._raw() as raw:
-            return bool(raw.read(2) == b"\x1f\x8b")
+        return self._read(0, 2) == b"\x1f\x8b"
 
     @cached_property
     def kind(self) -> Kind:
@@ -192,6 +172,15 @@ class Input:
                 "its reader"
             )
         return "text" if head else "empty"
+
+    def check_bytes(self, need: int, most: int | None = None) -> None:
+        """A DataError where the file unpacks to more bytes than it may."""
+        most = self.max_bytes if most is None else most
+        if need > most:
+            raise DataError(
+                f"{self.name}: unpacks to {need:,} bytes, more than {most:,}; if that is expected, give a larger "
+                f"{argument('max_bytes', ...)}"
+            )
 
     def lines(self, longest: int = MAX_LINE, skipping: bytes = b"") -> Iterator[tuple[int, str]]:
         """Numbered lines of text from 1, without their ends; a byte order mark is dropped.
@@ -224,21 +213,16 @@ class Input:
 
     def digest(self) -> str:
         """``"sha256:…"`` of the bytes as they are stored; those that no stream has come to are read now."""
-        with self._lock:
-            while not self._ended:
-                self._fetch(self._hashed, READ_BYTES)
+        while not self._ended:
+            self._fetch(self._hashed, READ_BYTES)
         self.origin.check()
         return f"sha256:{self._sha.hexdigest()}"
 
-    def _raw(self) -> IO[bytes]:
-        return io.BufferedReader(_Stream(self), 1 << 17)
-
     def _read(self, at: int, size: int) -> bytes:
         """At most `size` stored bytes from a position on; none at the end."""
-        with self._lock:
-            if at == 0 and not self._head:
-                self._head = self._fetch(0, HEAD_BYTES)
-            return self._head[at : at + size] if at < len(self._head) else self._fetch(at, size)
+        if at == 0 and not self._head:
+            self._head = self._fetch(0, HEAD_BYTES)
+        return self._head[at : at + size] if at < len(self._head) else self._fetch(at, size)
 
     def _fetch(self, at: int, size: int) -> bytes:
         try:
@@ -266,23 +250,21 @@ class Input:
 
     def _release(self) -> None:
         """Close the file until it is read again: thousands of them may make one table."""
-        with self._lock:
-            if self._file is not None and not self.piped:
-                self._file.close()
-                self._file, self._head = None, b""
+        if not self.piped:
+            self._file.close()
+            self._file, self._head = None, b""
 
 
 def _skip_lines(stream: Any, skipping: bytes) -> int:
     """Read on over whole lines of nothing but some bytes; how many there were."""
     count = 0
-    while hasattr(stream, "peek"):
+    while True:
         ahead = stream.peek()
         end = ahead.rfind(b"\n", 0, len(ahead) - len(ahead.lstrip(skipping))) + 1
         if not end:
-            break
+            return count
         count += ahead.count(b"\n", 0, end)
         stream.read(end)
-    return count
 
 
 class _Stream(io.RawIOBase):
@@ -297,9 +279,6 @@ class _Stream(io.RawIOBase):
 
     def seekable(self) -> bool:
         return True
-
-    def tell(self) -> int:
-        return self._at
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         if whence == os.SEEK_END and self._source.size is None:
@@ -327,17 +306,17 @@ class _Limited(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         try:
-            got = self._stream.read(len(buffer))
+            part = self._stream.read(len(buffer))
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise DataError(f"{self._source.name}: the gzip data are damaged or cut short ({error})") from None
-        self._seen += len(got)
+        self._seen += len(part)
         if self._seen > self._source.max_bytes:
             raise DataError(
                 f"{self._source.name}: unpacks to more than {self._source.max_bytes:,} bytes; if that is expected, "
                 f"unpack it first or give a larger {argument('max_bytes', ...)}"
             )
-        buffer[: len(got)] = got
-        return len(got)
+        buffer[: len(part)] = part
+        return len(part)
 
 
 def is_address(path: object) -> bool:
@@ -345,7 +324,7 @@ def is_address(path: object) -> bool:
     return isinstance(path, str) and _ADDRESS.match(path) is not None and not path.startswith(_LOCAL)
 
 
-def local_path(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
+def local_path(path: AnyPath) -> AnyPath:
     """A path without the ``file://`` that it may begin with."""
     return path.removeprefix(_LOCAL) if isinstance(path, str) else path
 
@@ -362,6 +341,11 @@ def _setting(variable: ContextVar[T], value: T) -> Iterator[T]:
 def watching() -> AbstractContextManager[list[Input]]:
     """Collect the inputs that are opened inside the block, so that what was read can be named."""
     return _setting(_watched, [])
+
+
+def opened_inputs() -> list[Input]:
+    """The inputs that the block has opened that watches; each file once."""
+    return list({source.name: source for source in _watched.get([])}.values())
 
 
 def reporting(progress: Progress) -> AbstractContextManager[Progress]:
@@ -381,7 +365,7 @@ def default_limit(size: int) -> int:
     return min(max(SMALL_BYTES, MAX_RATIO * size), MAX_BYTES)
 
 
-def open_input(path: str | os.PathLike[str], max_bytes: int | None = None) -> Input:
+def open_input(path: AnyPath, max_bytes: int | None = None) -> Input:
     """The input at a path or an address (``-`` is standard input); a DataError where there is no readable file.
 
     Parameters
@@ -396,16 +380,14 @@ def open_input(path: str | os.PathLike[str], max_bytes: int | None = None) -> In
     return source
 
 
-def _find_input(path: str | os.PathLike[str], max_bytes: int | None) -> Input:
+def _find_input(path: AnyPath, max_bytes: int | None) -> Input:
     if os.fspath(path) == "-":
         return _piped("standard input", sys.stdin, max_bytes)
     if is_address(path):
-        from matchbound.files.remote import find_remote
-
-        found = find_remote(os.fspath(path))
-        if found.files is not None:
-            raise DataError(f"{found.address} is a directory; a file is needed here")
-        return Input(found.address, None, b"", max_bytes, found, size=found.size)
+        remote = find_remote(os.fspath(path))
+        if remote.files is not None:
+            raise DataError(f"{remote.address} is a directory; a file is needed here")
+        return Input(remote.address, None, b"", max_bytes, remote, size=remote.size)
     where, shown = Path(local_path(path)), plainly(local_path(path), 1000)
     try:
         if "\0" in str(where) or not where.exists():
@@ -416,11 +398,8 @@ def _find_input(path: str | os.PathLike[str], max_bytes: int | None) -> Input:
             with open(where, "rb") as stream:
                 return _piped(str(where), stream, max_bytes)
         stamp = Stamp.of(where)
-    except (OSError, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
-        what = getattr(error, "strerror", None) or error
-        raise DataError(f"{shown}: cannot be read ({what})") from None
+    except OSError as error:
+        raise DataError(f"{shown}: cannot be read ({error.strerror or error})") from None
     return Input(str(where), where, b"", max_bytes, stamp=stamp, size=stamp.size)
 
 
@@ -431,6 +410,7 @@ def _piped(name: str, stream: Any, max_bytes: int | None) -> Input:
     raw = getattr(stream, "buffer", stream)
     most, size, digest = max_bytes or MAX_BYTES, 0, hashlib.sha256()
     spool = tempfile.SpooledTemporaryFile(SPOOL_BYTES, prefix="matchbound-")  # noqa: SIM115  closed with the input
+    source = Input(name, None, spool, max_bytes)
     try:
         while part := raw.read(READ_BYTES):
             part = part.encode() if isinstance(part, str) else part
@@ -439,17 +419,15 @@ def _piped(name: str, stream: Any, max_bytes: int | None) -> Input:
                 raise DataError(f"{name} holds more than {most:,} bytes; write it to a file first")
             digest.update(part)
             spool.write(part)
-    except BaseException as error:
-        spool.close()
-        if isinstance(error, OSError):
-            why = f"{name}: cannot be kept in the folder of temporary files ({error.strerror}); write it to a file"
-            raise DataError(why) from None
-        raise
+    except OSError as error:
+        why = f"{name}: cannot be kept in the folder of temporary files ({error.strerror}); write it to a file"
+        raise DataError(why) from None
     _digests["-" if stream is sys.stdin else name] = f"sha256:{digest.hexdigest()}"
-    return Input(name, None, spool, max_bytes, size=size)
+    source.size, source.max_bytes = size, max_bytes or default_limit(size)
+    return source
 
 
-def file_digest(path: str | os.PathLike[str]) -> str:
+def file_digest(path: AnyPath) -> str:
     """``"sha256:…"`` of a file's bytes as they are stored; provenance for results.
 
     What this process has read already is not read again; standard input (``-``) and pipes could not be. A directory
@@ -468,11 +446,9 @@ def file_digest(path: str | os.PathLike[str]) -> str:
     return _digests.get(source.stamp) or source.digest()
 
 
-def _files_below(path: str | os.PathLike[str]) -> list[tuple[str, str | os.PathLike[str]]] | None:
+def _files_below(path: AnyPath) -> list[tuple[str, AnyPath]] | None:
     """Names and places of the files in a directory; None for anything else."""
     if is_address(path):
-        from matchbound.files.remote import find_remote
-
         files = find_remote(os.fspath(path)).files
         return None if files is None else [(file.rpartition("/")[2], file) for file in files]
     where = Path(local_path(path))

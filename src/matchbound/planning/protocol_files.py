@@ -19,9 +19,9 @@ from matchbound.errors import DataError, MatchboundWarning, UsageError, plainly,
 from matchbound.files.opening import open_input
 from matchbound.files.writing import whole_file
 from matchbound.notes import Note
+from matchbound.readers.containers import load_table
 from matchbound.readers.roles import repeated
 from matchbound.readers.tables import Table
-from matchbound.readers.whole import load_table
 from matchbound.show.records import is_formula
 
 if TYPE_CHECKING:

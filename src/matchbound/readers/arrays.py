@@ -1,8 +1,10 @@
-"""NumPy files and directories of embeddings."""
+"""Arrays: ``.npy``, ``.npz`` and HDF5 files, and directories of embeddings. Nothing is unpickled."""
 
 from __future__ import annotations
 
+import math
 import os
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,70 +17,129 @@ from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import Coded, coded_labels, merge
 from matchbound.errors import DataError, MatchboundError, MissingExtraError, argument, plainly
 from matchbound.files.opening import BLANKS, Input, open_input
-from matchbound.readers.npy import load_npy, load_npz
-from matchbound.readers.parquet import check_bytes
-from matchbound.readers.roles import PairRoles, find_roles, plain
+from matchbound.readers.roles import PairRoles, find_roles, plain, repeated
 from matchbound.readers.tables import Table, check_similarity, from_table, named
+from matchbound.scratch import room_for
 
+PIECE_BYTES = 16 << 20
 _VECTORS = ("embeddings", "embedding", "vectors", "features", "x", "emb", "arr_0")
-_IDENTITY = ("identity", "identities", "labels", "label", "ids", "id", "subject", "person", "speaker", "y", "targets")
 _LABEL_FILES = ("identity", "identities", "labels", "label", "ids")
+_LABEL_HEADERS = (*_LABEL_FILES, "id", "subject", "person", "speaker", "y", "targets")
 
 
-def read_npz(
-    source: Input,
-    *,
-    distance: bool | None = None,
-    similarity: Similarity = "cosine",
-    columns: Mapping[str, str] | None = None,
-    group: str | None = None,
-) -> Comparisons | Embeddings:
-    """Embeddings from `embeddings` and `identity`, or comparisons from `id_a`, `id_b` and `score`."""
-    return _of_arrays(source, load_npz(source), distance, similarity, columns, group)
+class _PythonObjects(ValueError):
+    """An array does not hold numbers or text but pickled objects."""
 
 
-def read_hdf5(
-    source: Input,
-    *,
-    distance: bool | None = None,
-    similarity: Similarity = "cosine",
-    columns: Mapping[str, str] | None = None,
-    group: str | None = None,
-) -> Comparisons | Embeddings:
-    """The same from the data sets of an HDF5 file that are not in a group, read by h5py where it is installed."""
+def load_npy(source: Input) -> NDArray[Any]:
+    """The array of an ``.npy`` file, in memory or, where it is large, in a temporary file."""
+    if source.piped or source.gzipped:
+        raise DataError(f"{source.name}: an .npy file must be a plain file")
+    try:
+        with source.open() as stream:
+            return _read_array(stream, source.max_bytes if source.size is None else source.size)
+    except DataError:
+        raise
+    except Exception as error:  # a damaged header makes numpy's parser raise nearly anything
+        raise DataError(f"{source.name} {_reason(error)}") from None
+
+
+def load_npz(source: Input) -> dict[str, NDArray[Any]]:
+    """The arrays of an ``.npz`` file, by name."""
+    name = ""
+    try:
+        with source.open() as stream, zipfile.ZipFile(stream) as archive:
+            entries = archive.infolist()
+            if not any(item.filename.endswith(".npy") for item in entries):
+                raise DataError(f"{source.name} is a zip archive without arrays; give an .npz file, or unpack it")
+            twice = repeated([item.filename for item in entries])
+            if twice is not None:
+                raise DataError(
+                    f"{source.name}: the array {plainly(twice.removesuffix('.npy'))!r} is in the archive more than "
+                    "once; write it again with one of them"
+                )
+            source.check_bytes(sum(item.file_size for item in entries), max(source.max_bytes, source.size or 0))
+            arrays: dict[str, NDArray[Any]] = {}
+            for item in entries:
+                name = item.filename.removesuffix(".npy")
+                if name == item.filename:
+                    raise DataError(f"{source.name}: the entry {plainly(name)!r} is not an array")
+                with archive.open(item) as member:
+                    arrays[name] = _read_array(member, item.file_size)
+                    member.read(1)  # at the end, the checksum is compared
+            return arrays
+    except DataError:
+        raise
+    except Exception as error:  # so does a damaged archive
+        raise DataError(f"{source.name}{f': the array {name!r}' if name else ''} {_reason(error)}") from None
+
+
+def load_hdf5(source: Input) -> dict[str, NDArray[Any]]:
+    """The data sets of an HDF5 file that are not in a group, read by h5py where it is installed."""
     try:
         import h5py
     except ImportError:
         raise MissingExtraError(
             f"{source.name} is an HDF5 file: save the arrays as .npz, or install h5py (pip install 'matchbound[hdf5]')"
         ) from None
-    arrays: dict[str, NDArray[Any]] = {}
     try:
         with source.open() as stream, h5py.File(stream, "r") as file:
-            found = {name: item for name, item in file.items() if isinstance(item, h5py.Dataset)}
-            check_bytes(
-                sum(item.nbytes for item in found.values()), source.name, max(source.max_bytes, source.size or 0)
-            )
-            for name, item in found.items():
-                arrays[name] = np.asarray(item.asstr()[...] if h5py.check_string_dtype(item.dtype) else item[...])
+            sets = {name: item for name, item in file.items() if isinstance(item, h5py.Dataset)}
+            source.check_bytes(sum(item.nbytes for item in sets.values()), max(source.max_bytes, source.size or 0))
+            return {
+                name: np.asarray(item.asstr()[...] if h5py.check_string_dtype(item.dtype) else item[...])
+                for name, item in sets.items()
+            }
     except (MatchboundError, MemoryError):
         raise
     except Exception as error:  # a damaged file may raise nearly anything
         raise DataError(
             f"{source.name}: not an HDF5 file that can be read ({plainly(error, 200)}); write it again"
         ) from None
-    return _of_arrays(source, arrays, distance, similarity, columns, group)
 
 
-def _of_arrays(
+def _read_array(stream: Any, size: int) -> NDArray[Any]:
+    """The array in a stream of so many bytes, read piece by piece into room that is made once."""
+    version = np.lib.format.read_magic(stream)
+    if version == (1, 0):
+        shape, by_columns, dtype = np.lib.format.read_array_header_1_0(stream)
+    elif version in ((2, 0), (3, 0)):
+        shape, by_columns, dtype = np.lib.format.read_array_header_2_0(stream)
+    else:
+        raise ValueError(f"version {version} of the format is not known")
+    if dtype.hasobject:
+        raise _PythonObjects
+    if min(shape, default=0) < 0:
+        raise ValueError(f"its shape is {shape}")
+    need, done = math.prod(shape) * dtype.itemsize, 0
+    array = room_for(shape[::-1] if by_columns else shape, dtype) if size - stream.tell() >= need else None
+    view = array.reshape(-1).view(np.uint8).data if array is not None and need else memoryview(b"")
+    while done < len(view) and (count := stream.readinto(view[done : done + PIECE_BYTES])):
+        done += count
+    if array is None or done < need:
+        raise ValueError(f"its header promises {need:,} bytes of numbers")
+    return array.T if by_columns else array
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, _PythonObjects):
+        return (
+            "holds Python objects, which are never unpickled because that can run code; save labels as text or "
+            "integers (np.asarray(labels, dtype=str)) and vectors as one float array"
+        )
+    return f"is damaged or cut short ({plainly(str(error).strip() or type(error).__name__, 200)}); write it again"
+
+
+def read_arrays(
     source: Input,
-    arrays: Mapping[str, NDArray[Any]],
-    distance: bool | None,
-    similarity: Similarity,
-    columns: Mapping[str, str] | None,
-    group: str | None,
+    *,
+    distance: bool | None = None,
+    similarity: Similarity = "cosine",
+    columns: Mapping[str, str] | None = None,
+    group: str | None = None,
 ) -> Comparisons | Embeddings:
-    """Data of arrays that are called as the columns of a table are."""
+    """Embeddings from `embeddings` and `identity`, or comparisons from `id_a`, `id_b` and `score`, of named arrays."""
+    arrays = load_hdf5(source) if source.kind == "hdf5" else load_npz(source)
     roles = find_roles(list(arrays), source.name, columns=columns, group=group)
     if isinstance(roles, PairRoles) or roles.embedding is None:
         table = _table(source.name, arrays)  # without arrays of several dimensions, columns may play other parts
@@ -95,8 +156,8 @@ def _table(source: str, arrays: Mapping[str, NDArray[Any]]) -> Table:
 
     flat = {name: values for name, values in arrays.items() if values.ndim == 1}
     if len({values.shape[0] for values in flat.values()}) > 1:
-        said = ", ".join(f"{name} {values.shape[0]}" for name, values in flat.items())
-        raise DataError(f"{source}: the arrays differ in length: {said}")
+        sizes = ", ".join(f"{name} {values.shape[0]}" for name, values in flat.items())
+        raise DataError(f"{source}: the arrays differ in length: {sizes}")
     columns = {}
     for name, values in flat.items():
         try:
@@ -104,7 +165,7 @@ def _table(source: str, arrays: Mapping[str, NDArray[Any]]) -> Table:
             columns[name] = column.cast(pa.string()) if values.dtype.kind == "S" else column
         except (pa.ArrowException, TypeError, ValueError):
             raise DataError(f"{source}: the array {name!r} holds {values.dtype}; give text or numbers") from None
-    return Table(source, pa.table(columns), lambda row: f"{source}, row {row}")
+    return Table(source, pa.table(columns))
 
 
 def read_npy(
@@ -122,17 +183,15 @@ def read_npy(
     vectors = load_npy(source)
     if vectors.ndim != 2:
         raise DataError(f"{source.name} has shape {vectors.shape}; embeddings have shape (rows, dimensions)")
+    if labels is None and source.path is not None:
+        labels = _labels_beside(source.path)
     if labels is None:
-        labels = None if source.path is None else _labels_beside(source.path)
-        if labels is None:
-            square = ""
-            if vectors.shape[0] == vectors.shape[1]:
-                square = f" For a matrix of scores use {argument('reader', 'matrix')}."
-            beside = ", or put labels.txt beside it" if source.path is not None else ""
-            raise DataError(
-                f"{source.name} has no labels; give {argument('labels', 'FILE')} (one identity per line, or "
-                f".npy){beside}.{square}"
-            )
+        square = vectors.shape[0] == vectors.shape[1]
+        raise DataError(
+            f"{source.name} has no labels; give {argument('labels', 'FILE')} (one identity per line, or .npy)"
+            + (", or put labels.txt beside it." if source.path is not None else ".")
+            + (f" For a matrix of scores use {argument('reader', 'matrix')}." if square else "")
+        )
     column = load_labels(labels, vectors.shape[0], source.name)
     identities, (codes,) = merge(column)
     kind = check_similarity(source.name, distance, similarity)
@@ -141,50 +200,40 @@ def read_npy(
 
 
 def _labels_beside(path: Path) -> Path | None:
-    stems = [f"{path.stem}{sep}{word}" for word in _LABEL_FILES for sep in ("_", ".", "-")] + list(_LABEL_FILES)
-    for stem in stems:
-        for suffix in (".npy", ".txt", ".csv"):
-            candidate = path.with_name(stem + suffix)
-            if candidate != path and candidate.is_file():
-                return candidate
-    return None
+    stems = [f"{path.stem}{between}{word}" for word in _LABEL_FILES for between in ("_", ".", "-")] + [*_LABEL_FILES]
+    beside = (path.with_name(stem + suffix) for stem in stems for suffix in (".npy", ".txt", ".csv"))
+    return next((place for place in beside if place != path and place.is_file()), None)
 
 
 def load_labels(labels: Input | str | os.PathLike[str] | ArrayLike, rows: int, of: str) -> Coded:
     """Labels from an array, an ``.npy`` file or a text file with one label per line."""
     if not isinstance(labels, (Input, str, os.PathLike)):
-        name, found = "labels", coded_labels(labels, "labels")
+        name, column = "labels", coded_labels(labels, "labels")
     else:
         source = labels if isinstance(labels, Input) else open_input(labels)
         name = source.name
-        if source.kind == "npy":
-            found = coded_labels(load_npy(source, mmap=False), name)
-        else:
-            found = _labels_of_text(source, rows, of)
-    if len(found) != rows:
-        raise DataError(f"{name} holds {len(found)} labels, and {of} has {rows} rows; they must agree")
-    return found
+        column = coded_labels(load_npy(source), name) if source.kind == "npy" else _labels_of_text(source, rows, of)
+    if len(column) != rows:
+        raise _differ(name, len(column), of, rows)
+    return column
+
+
+def _differ(name: str, labels: int, of: str, rows: int) -> DataError:
+    return DataError(f"{name} holds {labels} labels, and {of} has {rows} rows; they must agree")
 
 
 def _labels_of_text(source: Input, rows: int, of: str) -> Coded:
     texts: list[str] = []
+    last = 0
     for number, line in source.lines(skipping=BLANKS):
         text = line.strip().strip('"')
-        if not text:
-            continue
-        if number > rows + 1:
-            held = _last_filled(source)
-            raise DataError(f"{source.name} holds {held} labels, and {of} has {rows} rows; they must agree")
-        texts += [*("" for _ in range(number - 1 - len(texts))), text]
-    begin = 0
-    if len(texts) == rows + 1 and plain(texts[0]) in (*_IDENTITY, *_LABEL_FILES, "identity"):
-        texts, begin = texts[1:], 1
-    return coded_labels(texts, source.name, lambda row: f"{source.name}, line {begin + row + 1}: the label")
-
-
-def _last_filled(source: Input) -> int:
-    """The number of the last line with a label."""
-    return max(number for number, line in source.lines(skipping=BLANKS) if line.strip().strip('"'))
+        last = number if text else last
+        if text and number <= rows + 1:
+            texts += [*("" for _ in range(number - 1 - len(texts))), text]
+    if last > rows + 1:
+        raise _differ(source.name, last, of, rows)
+    begin = int(len(texts) == rows + 1 and plain(texts[0]) in _LABEL_HEADERS)
+    return coded_labels(texts[begin:], source.name, lambda row: f"{source.name}, line {begin + row + 1}: the label")
 
 
 def read_directory(
@@ -204,17 +253,15 @@ def read_directory(
     files = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith((".", "_")))
     if not files:
         raise DataError(f"{path} is a directory without files")
-    tables = [p for p in files if p.suffix in (".parquet", ".pq")]
+    tables = [open_input(p, max_bytes) for p in files if p.suffix in (".parquet", ".pq")]
     if tables:
         from matchbound.readers.parquet import read_parquet
 
-        inputs = [open_input(table, max_bytes) for table in tables]
-        return read_parquet(inputs, distance=distance, similarity=similarity, columns=columns, group=group)
+        return read_parquet(tables, distance=distance, similarity=similarity, columns=columns, group=group)
     here = [p for p in files if p.parent == path]
-    archives = [p for p in here if p.suffix == ".npz"]
-    if len(archives) == 1 and len(here) == 1:
-        archive = open_input(archives[0], max_bytes)
-        return read_npz(archive, distance=distance, similarity=similarity, columns=columns, group=group)
+    if len(here) == 1 and here[0].suffix == ".npz":
+        archive = open_input(here[0], max_bytes)
+        return read_arrays(archive, distance=distance, similarity=similarity, columns=columns, group=group)
     main = [p for p in here if p.suffix == ".npy" and plain(p.stem) in _VECTORS]
     if len(main) == 1:
         return read_npy(open_input(main[0], max_bytes), distance=distance, similarity=similarity, labels=labels)
@@ -233,7 +280,7 @@ def _folders(path: Path, files: list[Path], similarity: Similarity) -> Embedding
     identity: list[str] = []
     instance: list[str] = []
     for file in files:
-        array = load_npy(open_input(file), mmap=False)
+        array = load_npy(open_input(file))
         rows = array.reshape(1, -1) if array.ndim == 1 else array
         if array.dtype.kind not in "iuf":
             raise DataError(f"{file} holds {array.dtype}; vectors are numbers")

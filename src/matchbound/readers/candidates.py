@@ -14,11 +14,10 @@ from matchbound.data.candidates import Candidates
 from matchbound.data.labels import as_labels, as_text
 from matchbound.errors import DataError, UsageError
 from matchbound.files.opening import open_input
-from matchbound.readers.frames import is_frame
-from matchbound.readers.npy import load_npz
+from matchbound.readers.arrays import load_npz
+from matchbound.readers.containers import is_frame, table_of
 from matchbound.readers.roles import plain
 from matchbound.readers.tables import Table
-from matchbound.readers.whole import table_of
 
 NAMES = {
     "search": "search search_id searchid query query_id queryid qid probe probe_id probe_template query_index "
@@ -102,7 +101,7 @@ def read_candidates(
     for need in ("search", "candidate", "score"):
         if need not in roles:
             raise DataError(
-                f"{table.source}: no column for the {need}; there are {', '.join(table.data.column_names)}. Name it "
+                f"{table.source}: no column for the {need}; there are {', '.join(table.names)}. Name it "
                 f"with columns={{{need!r}: ...}}"
             )
     if distance is None:
@@ -130,7 +129,7 @@ def read_candidates(
 
 
 def _roles(table: Table, columns: Mapping[str, str]) -> dict[str, str]:
-    names = list(table.data.column_names)
+    names = list(table.names)
     for role, name in columns.items():
         if role not in NAMES:
             raise UsageError(f"columns: {role!r} is none of {', '.join(NAMES)}")
@@ -242,5 +241,5 @@ def _column(labels: Any, name: str, roles: tuple[str, ...] = ("identity",)) -> L
         return as_labels(labels, name)
     table = table_of(labels)
     known = _roles(table, {})
-    column = next((known[role] for role in roles if role in known), table.data.column_names[0])
+    column = next((known[role] for role in roles if role in known), table.names[0])
     return as_text(table.labels(column))

@@ -11,8 +11,8 @@ from matchbound.arraytypes import BoolArray
 from matchbound.data.failures import Failures
 from matchbound.errors import DataError, plainly
 from matchbound.files.opening import open_input
+from matchbound.readers.containers import load_table
 from matchbound.readers.tables import Table
-from matchbound.readers.whole import load_table
 
 IDENTITY = ("identity", "id", "subject", "person", "speaker", "user", "unique_id")
 ACQUIRED = ("acquired", "acquire", "acquisition", "captured")
@@ -82,12 +82,12 @@ def _of_rows(table: Table, who: Any, got: BoolArray, made: BoolArray, known: Boo
 
 
 def _find(table: Table, names: tuple[str, ...], needed: bool = True) -> str | None:
-    by_name = {str(name).strip().lower(): name for name in table.data.column_names}
+    by_name = {str(name).strip().lower(): name for name in table.names}
     for name in names:
         if name in by_name:
             return str(by_name[name])
     if needed:
-        has = ", ".join(plainly(column, 40) for column in table.data.column_names[:10])
+        has = ", ".join(plainly(column, 40) for column in table.names[:10])
         raise DataError(f"{table.source}: there is no column {names[0]!r}; it has {has}")
     return None
 

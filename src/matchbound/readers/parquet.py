@@ -5,7 +5,6 @@ from __future__ import annotations
 import glob
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,17 +12,73 @@ from numpy.typing import NDArray
 
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
-from matchbound.errors import DataError, MatchboundError, argument, plainly
+from matchbound.errors import DataError, MatchboundError, plainly
 from matchbound.files.opening import MAX_BYTES, MAX_RATIO, Input
 from matchbound.readers.roles import PairRoles, RowRoles, find_roles
-from matchbound.readers.tables import Table, build, build_embeddings, check_similarity
-from matchbound.readers.vectors import fill_vectors, vector_type, vector_width
+from matchbound.readers.tables import Table, build, build_embeddings, check_similarity, vector_type, vectors_of
 from matchbound.scratch import room_for
 
 BATCH_BYTES = 8 << 20
 BUFFER_BYTES = 1 << 16
 USUAL_WIDTH = 512
 """How long a vector is taken to be where only the vectors themselves say."""
+
+
+@contextmanager
+def open_parquet(source: Input) -> Iterator[Any]:
+    """A `pyarrow.parquet.ParquetFile` whose columns of text come as dictionaries: a few bytes may stand for long texts.
+
+    What goes wrong while it is open is a DataError that names the file. A file on disk is read through small buffers.
+    One elsewhere is read ahead, in few and large pieces.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    ahead = {"pre_buffer": True} if source.path is None else {"pre_buffer": False, "buffer_size": BUFFER_BYTES}
+    try:
+        with source.arrow() as raw:
+            file = pq.ParquetFile(raw, **ahead)
+            text = [field.name for field in file.schema_arrow if pa.types.is_string(field.type)]
+            yield pq.ParquetFile(raw, metadata=file.metadata, read_dictionary=text, **ahead) if text else file
+    except (MatchboundError, MemoryError):
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise DataError(
+            f"{source.name}: not a Parquet file that can be read ({plainly(str(error).strip(), 200)}); write it again"
+        ) from None
+
+
+def check_size(file: Any, columns: Sequence[str], source: Input) -> None:
+    """Refuse a Parquet file that would fill the memory: a few bytes can stand for a billion rows, or for a long text.
+
+    pyarrow is asked for numbers of rows and bytes of row groups only: it ends the process where the metadata of a
+    column are damaged. A file may unpack to `MAX_RATIO` times its size.
+    """
+    wanted = set(columns)
+    width = sum(max(getattr(field.type, "list_size", 1), 1) for field in file.schema_arrow if field.name in wanted)
+    source.check_bytes(8 * width * max(file.metadata.num_rows, 0))
+    groups = [file.metadata.row_group(at) for at in range(file.num_row_groups)]
+    source.check_bytes(sum(g.total_byte_size for g in groups), max(source.max_bytes, MAX_RATIO * (source.size or 0)))
+    if sum(g.num_rows for g in groups) != file.metadata.num_rows:
+        raise DataError(f"{source.name}: not a Parquet file that can be read (its numbers of rows disagree)")
+
+
+def batches(file: Any, columns: Sequence[str], rows: int) -> Iterator[Any]:
+    """Record batches of at most so many rows, one row group after the other."""
+    for group in range(file.num_row_groups):
+        yield from file.iter_batches(batch_size=rows, row_groups=[group], columns=list(columns), use_threads=False)
+
+
+def place(name: str, start: int) -> Callable[[int], str]:
+    """Says where a row of a batch is in the file."""
+    return lambda row: f"{name}, row {start + row}"
+
+
+def load_parquet_table(source: Input) -> Table:
+    """All columns of a Parquet file."""
+    with open_parquet(source) as file:
+        check_size(file, file.schema_arrow.names, source)
+        return Table(source.name, file.read())
 
 
 def read_parquet(
@@ -36,91 +91,87 @@ def read_parquet(
     missing: str = "error",
 ) -> Comparisons | Embeddings:
     """Comparisons or embeddings from the needed columns of Parquet files."""
-    survey = _survey(sources, columns, group)
-    roles = survey.roles
+    parts: list[Any] = []
+    roles: PairRoles | RowRoles | None = None
+    for source in sources:
+        with open_parquet(source) as file:
+            roles = _roles(file, source, columns, group, roles, sources[0].name)
+            if isinstance(roles, RowRoles):
+                break
+            wanted = [*roles.labels(), roles.score]
+            check_size(file, wanted, source)
+            parts.append(file.read(columns=wanted))
+            source.check_bytes(parts[-1].nbytes)
     if isinstance(roles, RowRoles):
         kind = check_similarity(_called(sources), distance, similarity)
-        room = min(sum(source.max_bytes for source in sources), MAX_BYTES)
-        return _read_embeddings(sources, roles, _Vectors(survey.rows, survey.dtype, room), kind)
-    wanted = [*roles.labels(), roles.score]
-    parts = []
-    for source in sources:
-        with open_parquet(source, read_dictionary=survey.text) as file:
-            check_size(file, wanted, source.name, source.max_bytes, source.size)
-            part = file.read(columns=wanted)
-            check_bytes(part.nbytes, source.name, source.max_bytes)
-            parts.append(part)
+        return _read_embeddings(sources, columns, group, kind)
+    assert roles is not None
     table = _together(sources, parts)
-    del part
     parts.clear()
     return build(table, roles, distance=distance, similarity=similarity, missing=missing)
 
 
-def load_parquet_table(source: Input) -> Table:
-    """All columns of a Parquet file."""
-    with open_parquet(source) as file:
-        check_size(file, file.schema_arrow.names, source.name, source.max_bytes, source.size)
-        return _together([source], [file.read()])
+def _roles(
+    file: Any,
+    source: Input,
+    columns: Mapping[str, str] | None,
+    group: str | None,
+    before: PairRoles | RowRoles | None,
+    first: str,
+) -> PairRoles | RowRoles:
+    """What the columns of a file are: the same as in the files before it."""
+    roles = find_roles(file.schema_arrow.names, source.name, columns=columns, group=group)
+    if before is not None and roles != before:
+        raise DataError(f"{source.name}: its columns differ from those of {first}")
+    return roles
 
 
-@contextmanager
-def open_parquet(source: Input, **options: Any) -> Iterator[Any]:
-    """A `pyarrow.parquet.ParquetFile`; what goes wrong while it is open is a DataError that names the file.
+def _read_embeddings(
+    sources: Sequence[Input], columns: Mapping[str, str] | None, group: str | None, similarity: Similarity
+) -> Embeddings:
+    """Embeddings read batch by batch into one array, so that memory holds the vectors and little else.
 
-    A file on disk is read through small buffers. One elsewhere is read ahead, in few and large pieces.
+    An array beyond `matchbound.scratch.MEMORY_BYTES` is a temporary file.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    ahead = {"pre_buffer": True} if source.path is None else {"pre_buffer": False, "buffer_size": BUFFER_BYTES}
-    try:
-        with source.arrow() as raw:
-            yield pq.ParquetFile(raw, **ahead, **options)
-    except MatchboundError:
-        raise
-    except MemoryError:
-        raise
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise DataError(
-            f"{source.name}: not a Parquet file that can be read ({plainly(str(error).strip(), 200)}); write it again"
-        ) from None
-
-
-def batches(file: Any, columns: Sequence[str], rows: int, only: int | None = None) -> Iterator[Any]:
-    """Record batches of at most so many rows, one row group after the other, or of one of them."""
-    for group in range(file.num_row_groups) if only is None else (only,):
-        yield from file.iter_batches(batch_size=rows, row_groups=[group], columns=list(columns), use_threads=False)
-
-
-def place(name: str, start: int) -> Callable[[int], str]:
-    """Says where a row of a batch is in the file."""
-    return lambda row: f"{name}, row {start + row}"
-
-
-def check_size(
-    file: Any, columns: Sequence[str], source: str, max_bytes: int = MAX_BYTES, size: int | None = None
-) -> None:
-    """Refuse a Parquet file that would fill the memory: a few bytes can stand for a billion rows, or for a long text.
-
-    pyarrow is asked for numbers of rows and bytes of row groups only: it ends the process where the metadata of a
-    column are damaged.
-
-    Parameters
-    ----------
-    file, columns
-        The file, and what will be read of it.
-    source
-        What messages call it.
-    max_bytes
-        How much it may unpack to.
-    size
-        Bytes in the file: it may unpack to `MAX_RATIO` times as much.
-    """
-    wanted = set(columns)
-    width = sum(max(getattr(field.type, "list_size", 1), 1) for field in file.schema_arrow if field.name in wanted)
-    check_bytes(8 * width * max(file.metadata.num_rows, 0), source, max_bytes)
-    groups = (file.metadata.row_group(at) for at in range(file.num_row_groups))
-    check_bytes(sum(group.total_byte_size for group in groups), source, max(max_bytes, MAX_RATIO * (size or 0)))
+    rows, kinds = 0, []
+    roles: PairRoles | RowRoles | None = None
+    for source in sources:
+        with open_parquet(source) as file:
+            roles = _roles(file, source, columns, group, roles, sources[0].name)
+            assert isinstance(roles, RowRoles)
+            kinds.append(vector_type(file.schema_arrow, roles, source.name))
+            check_size(file, roles.labels(), source)
+            rows += file.metadata.num_rows
+    assert isinstance(roles, RowRoles)
+    features = roles.features if roles.embedding is None else (roles.embedding,)
+    at_once = max(BATCH_BYTES // (8 * max(len(features), USUAL_WIDTH)), 1)
+    dtype, room = np.result_type(*kinds), min(sum(source.max_bytes for source in sources), MAX_BYTES)
+    array: NDArray[Any] | None = None
+    labels, filled, names = [], 0, roles.labels()
+    for source in sources:
+        begin, parts = filled, []
+        if roles.embedding is not None:
+            _check_lists(source, roles.embedding, dtype.itemsize)
+        with open_parquet(source) as file:
+            for batch in batches(file, [*names, *features], at_once):
+                table = Table(source.name, pa.Table.from_batches([batch]), place(source.name, filled - begin))
+                vectors = vectors_of(table, roles, None if array is None else array.shape[1])
+                if array is None:
+                    source.check_bytes(rows * vectors.shape[1] * dtype.itemsize, room)
+                    array = room_for((rows, vectors.shape[1]), dtype)
+                if filled + batch.num_rows > rows:
+                    raise DataError(f"{source.name} is damaged: it has more rows than it says")
+                array[filled : filled + batch.num_rows] = vectors
+                filled += batch.num_rows
+                parts.append(_plain(table.data.select(names)))  # every batch would hold a copy of a dictionary
+            labels.append(pa.concat_tables(parts) if parts else _plain(file.schema_arrow.empty_table().select(names)))
+    if array is None:
+        raise DataError(f"{_called(sources)} holds no rows")
+    if filled < rows:
+        raise DataError(f"{_called(sources)} is damaged: {filled} of {rows} rows are there")
+    return build_embeddings(_together(sources, labels), roles, similarity, array)
 
 
 def _check_lists(source: Input, column: str, width: int) -> None:
@@ -138,61 +189,7 @@ def _check_lists(source: Input, column: str, width: int) -> None:
             found = connection.execute(query, [glob.escape(str(source.path)), f"{column}, "]).fetchone()
     except duckdb.Error:  # pyarrow tells better what is wrong with it
         return
-    check_bytes(width * int((found and found[0]) or 0), source.name, source.max_bytes)
-
-
-def check_bytes(need: int, source: str, max_bytes: int) -> None:
-    """Refuse a file that unpacks to more bytes than it may."""
-    if need > max_bytes:
-        raise DataError(
-            f"{source}: unpacks to {need:,} bytes, more than {max_bytes:,}; if that is expected, give a larger "
-            f"{argument('max_bytes', ...)}"
-        )
-
-
-@dataclass(frozen=True)
-class _Survey:
-    """What the footers of some files say.
-
-    rows : int
-        Of all files together.
-    dtype : numpy.dtype or None
-        The smallest type that holds the vectors of every file, where they hold vectors.
-    text : list of str
-        The columns of labels that hold text in every file.
-    """
-
-    roles: PairRoles | RowRoles
-    rows: int
-    dtype: np.dtype[Any] | None
-    text: list[str]
-
-
-def _survey(sources: Sequence[Input], columns: Mapping[str, str] | None, group: str | None) -> _Survey:
-    """What the columns are, the same in every file, and how many rows there are."""
-    import pyarrow as pa
-
-    roles: PairRoles | RowRoles | None = None
-    rows = 0
-    kinds: list[np.dtype[Any]] = []
-    texts: list[set[str]] = []
-    for source in sources:
-        with open_parquet(source) as file:
-            found = find_roles(file.schema_arrow.names, source.name, columns=columns, group=group)
-            if isinstance(found, RowRoles):
-                kinds.append(vector_type(file.schema_arrow, found, source.name))
-            kind_of = {field.name: field.type for field in file.schema_arrow}
-            texts.append({name for name in found.labels() if pa.types.is_string(kind_of[name])})
-            groups = [file.metadata.row_group(at).num_rows for at in range(file.num_row_groups)]
-            if sum(groups) != file.metadata.num_rows:
-                raise DataError(f"{source.name}: not a Parquet file that can be read (its numbers of rows disagree)")
-            rows += sum(groups)
-        if roles is not None and found != roles:
-            raise DataError(f"{source.name}: its columns differ from those of {sources[0].name}")
-        roles = found
-    assert roles is not None
-    text = sorted(set.intersection(*texts))
-    return _Survey(roles, rows, np.result_type(*kinds) if kinds else None, text)
+    source.check_bytes(width * int((found and found[0]) or 0))
 
 
 def _together(sources: Sequence[Input], parts: Sequence[Any]) -> Table:
@@ -202,83 +199,30 @@ def _together(sources: Sequence[Input], parts: Sequence[Any]) -> Table:
     sizes = [part.num_rows for part in parts]
 
     def where(row: int) -> str:
-        for source, size in zip(sources, sizes, strict=True):
-            if row < size:
-                return f"{source.name}, row {row}"
-            row -= size
-        return f"row {row}"
+        number = int(np.searchsorted(np.cumsum(sizes), row, side="right"))
+        return f"{sources[number].name}, row {row - sum(sizes[:number])}"
 
     try:
         data = pa.concat_tables(parts, promote_options="permissive")
     except MemoryError:
         raise
-    except pa.ArrowException as error:
-        raise DataError(
-            f"{sources[0].name} and the files beside it do not make one table ({plainly(error, 200)})"
-        ) from None
+    except pa.ArrowException:
+        try:
+            data = pa.concat_tables(list(map(_plain, parts)), promote_options="permissive")
+        except pa.ArrowException as error:
+            raise DataError(
+                f"{sources[0].name} and the files beside it do not make one table ({plainly(error, 200)})"
+            ) from None
     return Table(_called(sources), data, where)
+
+
+def _plain(data: Any) -> Any:
+    """A table without dictionaries."""
+    import pyarrow as pa
+
+    kinds = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in data.schema]
+    return data.cast(pa.schema(list(zip(data.column_names, kinds, strict=True))))
 
 
 def _called(sources: Sequence[Input]) -> str:
     return sources[0].name if len(sources) == 1 else f"{len(sources)} files from {sources[0].name}"
-
-
-def _read_embeddings(
-    sources: Sequence[Input], roles: RowRoles, vectors: _Vectors, similarity: Similarity
-) -> Embeddings:
-    """Embeddings read batch by batch into one array, so that memory holds the vectors and little else.
-
-    An array beyond `matchbound.scratch.MEMORY_BYTES` is a temporary file.
-    """
-    parts = []
-    for source in sources:
-        with open_parquet(source) as file:
-            parts.append(vectors.add(source, file, roles))
-    if not vectors.filled:
-        raise DataError(f"{_called(sources)} holds no rows")
-    if vectors.filled < vectors.rows:
-        raise DataError(f"{_called(sources)} is damaged: {vectors.filled} of {vectors.rows} rows are there")
-    return build_embeddings(_together(sources, parts), roles, similarity, vectors.array)
-
-
-class _Vectors:
-    """An array that is made when the first vector shows how long vectors are, and filled batch by batch."""
-
-    def __init__(self, rows: int, dtype: np.dtype[Any] | None, max_bytes: int) -> None:
-        self.rows, self.filled, self._max_bytes = rows, 0, max_bytes
-        self.array: NDArray[Any] = np.empty((0, 0), dtype=dtype)
-
-    def add(self, source: Input, file: Any, roles: RowRoles) -> Any:
-        """Take the vectors of a file; its labels come back, as a table."""
-        import pyarrow as pa
-
-        features = [roles.embedding] if roles.embedding is not None else roles.features
-        names = roles.labels()
-        at_once = max(BATCH_BYTES // (8 * max(len(features), USUAL_WIDTH)), 1)
-        before, labels = self.filled, []
-        check_size(file, names, source.name, source.max_bytes, source.size)
-        if roles.embedding is not None:
-            _check_lists(source, roles.embedding, self.array.dtype.itemsize)
-        for batch in batches(file, [*names, *features], at_once):
-            table = Table(source.name, pa.Table.from_batches([batch]), place(source.name, self.filled - before))
-            if not self.filled:
-                self._make(vector_width(table, roles), source)
-            if self.filled + batch.num_rows > self.rows:
-                raise DataError(f"{source.name} is damaged: it has more rows than it says")
-            fill_vectors(table, roles, self.array[self.filled : self.filled + batch.num_rows])
-            self.filled += batch.num_rows
-            labels.append(_columns(table.data, names))
-        return pa.concat_tables(labels) if labels else _columns(file.schema_arrow.empty_table(), names)
-
-    def _make(self, width: int, source: Input) -> None:
-        check_bytes(self.rows * width * self.array.dtype.itemsize, source.name, self._max_bytes)
-        self.array = room_for((self.rows, width), self.array.dtype)
-
-
-def _columns(data: Any, names: Sequence[str]) -> Any:
-    """Some columns of a table, without dictionaries, of which every batch would hold a copy."""
-    import pyarrow as pa
-
-    found = [data.column(name) for name in names]
-    plain = [c.cast(c.type.value_type) if pa.types.is_dictionary(c.type) else c for c in found]
-    return pa.table(plain, names=list(names))

@@ -8,9 +8,8 @@ from typing import Any
 from matchbound.data.labels import as_text
 from matchbound.errors import DataError, plainly
 from matchbound.files.opening import open_input
-from matchbound.readers.frames import is_frame
+from matchbound.readers.containers import is_frame, table_of
 from matchbound.readers.tables import once
-from matchbound.readers.whole import table_of
 
 WHO = ("identity", "id", "person", "person_id", "subject", "subject_id", "speaker", "speaker_id", "unique_id", "name")
 """What the column of identities may be called; otherwise it is the first."""
@@ -28,7 +27,7 @@ def read_people(people: Any, columns: Sequence[str] = ()) -> list[dict[str, str]
         The attributes; by default the one column beside the identities.
     """
     table = table_of(people)
-    names: list[str] = list(table.data.column_names)
+    names: list[str] = list(table.names)
     plain = {name.strip().lower().replace(" ", "_"): name for name in reversed(names)}
     key = next((plain[name] for name in WHO if name in plain), names[0])
     rest = [name for name in names if name != key]

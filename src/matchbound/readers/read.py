@@ -8,39 +8,55 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, cast
 
 from matchbound.data.comparisons import REPEATS, Comparisons, Repeats
 from matchbound.data.embeddings import SIMILARITIES, Embeddings, Similarity
 from matchbound.errors import DataError, UsageError
-from matchbound.files.names import own_names
-from matchbound.files.opening import Input, file_digest, is_address, local_path, open_input, watching
+from matchbound.files.opening import AnyPath, Input, file_digest, is_address, local_path, open_input, watching
+from matchbound.files.origin import find_remote, own_names
 from matchbound.notes import Note
 from matchbound.readers.roles import UnknownColumnsError
-from matchbound.readers.tables import check_unseen, from_table
+from matchbound.readers.scan import ScoreFile
+from matchbound.readers.tables import from_table
 
 __all__ = ["READERS", "file_digest", "read"]
 
 READERS: dict[str, str] = {
     "voxceleb": "trials",
     "kaldi": "trials",
-    "kaldi-ark": "ark",
+    "kaldi-ark": "vectors",
     "sre": "trials",
     "bob4": "lists",
     "bob5": "lists",
     "bob-csv": "lists",
     "pyeer": "lists",
-    "lfw": "lfw",
-    "ijb": "ijb",
-    "matrix": "matrix",
+    "lfw": "lists",
+    "ijb": "trials",
+    "matrix": "vectors",
     "splink": "splink",
     "cimat": "cimat",
-    "embedding-table": "embedding_table",
+    "embedding-table": "vectors",
 }
 """Readers by name, and the module of `matchbound.readers.layouts` that holds each."""
 
-AnyPath = str | os.PathLike[str]
-Source = Comparisons | Embeddings
+ROW_BYTES = 80
+"""Memory that a row takes at the least: identities, instances and the score, and as much again to match them."""
+LINE_BYTES = 200
+"""A line of text is taken to be no longer than this."""
+
+
+class Frame(Protocol):
+    """A data frame that speaks the Arrow interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """A stream of its rows."""
+
+
+Readable = str | os.PathLike[str] | Frame
+"""What `read` takes: the path or address of a file, or a data frame."""
+Data = Comparisons | Embeddings
+Source = Comparisons | Embeddings | ScoreFile
 
 
 def read(
@@ -102,21 +118,20 @@ def read(
     >>> len(data)
     2
     """
-    if similarity not in SIMILARITIES:
-        raise UsageError(f"similarity must be one of {', '.join(SIMILARITIES)}; got {similarity!r}")
+    for name, value, allowed in (
+        ("similarity", similarity, SIMILARITIES),
+        ("reader", reader, (None, *READERS)),
+        ("repeats", repeats, (None, *REPEATS)),
+    ):
+        if value not in allowed:
+            raise UsageError(f"{name} must be one of {', '.join(word for word in allowed if word)}; got {value!r}")
     if distance is not None and not isinstance(distance, bool):
         raise UsageError(f"distance must be True, False or None; got {distance!r}")
-    if reader is not None and reader not in READERS:
-        raise UsageError(f"reader must be one of {', '.join(READERS)}; got {reader!r}")
-    if repeats is not None and repeats not in REPEATS:
-        raise UsageError(f"repeats must be one of {', '.join(REPEATS)}; got {repeats!r}")
     with watching() as opened:
         data = _read(path, reader, repeats, distance=distance, similarity=similarity, **options)
     origins = {source.name: source.origin for source in opened}
     for origin in origins.values():
         origin.check()
-    if isinstance(data, Comparisons) and data.anonymous:
-        check_unseen(list({source.name: source for source in opened}.values()), len(data))
     if repeats is not None:
         if not isinstance(data, Comparisons):
             raise UsageError("repeats says what to do with comparisons that occur twice; these data are embeddings")
@@ -124,129 +139,153 @@ def read(
     return data.with_fields(origin=tuple(origins.values()))
 
 
-def _read(path: Any, reader: str | None, repeats: str | None, **options: Any) -> Comparisons | Embeddings:
+def as_source(data: Source | Readable) -> Source:
+    """Data as they are, and a file or a data frame as `read` reads it; what is neither, the caller will refuse."""
+    if isinstance(data, Comparisons | Embeddings | ScoreFile):
+        return data
+    from matchbound.readers.containers import is_frame
+
+    return read(data) if isinstance(data, str | os.PathLike) or is_frame(data) else cast("Source", data)
+
+
+def in_memory(source: Source | Readable) -> Data:
+    """The same data in memory; a table that stays on disk is read, unless it cannot fit."""
+    source = as_source(source)
+    if not isinstance(source, ScoreFile):
+        return source
+    need, room = ROW_BYTES * least_rows(source.path), physical_memory()
+    if need > room:
+        raise DataError(
+            f"{source.path}: this needs the whole table in memory, at least {need / 1e9:.3g} GB, and the machine has "
+            f"{room / 1e9:.3g} GB; take a part of the identities, or count the table with evaluate"
+        )
+    return read(source.path, distance=source.distance, columns=source.columns, group=source.group)
+
+
+def least_rows(path: str) -> int:
+    """How many rows a table has at the least, without reading it; 0 where that cannot be known."""
+    source = open_input(path)
+    if source.path is None or source.kind != "parquet":
+        return 0 if source.path is None else (source.size or 0) // LINE_BYTES
+    from matchbound.readers.parquet import open_parquet
+
+    with open_parquet(source) as file:
+        return int(file.metadata.num_rows)
+
+
+def physical_memory() -> float:
+    """Bytes of memory of this machine; infinite where the system does not tell."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return float("inf")
+
+
+def _read(path: Any, reader: str | None, repeats: str | None, **options: Any) -> Data:
     """The data, by the reader that was named or the content of the file."""
     if not isinstance(path, (str, os.PathLike)):
-        from matchbound.readers.frames import is_frame, load_frame
+        from matchbound.readers.containers import is_frame, load_frame
 
         if is_frame(path):
             if reader is not None:
                 raise UsageError("reader names a file layout; a data frame is read by its columns")
             return _call(from_table, load_frame(path), "a data frame", **options)
     paths = _paths(path)
-    max_bytes = _limit(options.pop("max_bytes", None))
+    max_bytes = _fitting("max_bytes", options.pop("max_bytes", None), "bytes")
     if reader is not None:
-        module = import_module(f"matchbound.readers.layouts.{READERS[reader]}")
-        function = module.READERS[reader]
-        inputs = [_exists(p) if _is_dir(p) else open_input(p, max_bytes) for p in paths]
-        if "repeats" in inspect.signature(function).parameters:
-            options["repeats"] = repeats
-        return _call(function, inputs, f"reader {reader!r}", **options)
-    if len(paths) > 1:
-        return _several(paths, max_bytes, **options)
-    if _is_dir(paths[0]):
+        inputs = [Input(str(p), Path(p)) if _is_dir(p) else open_input(p, max_bytes) for p in paths]
+        return _read_as(reader, inputs, repeats=repeats, **options)
+    if len(paths) == 1 and _is_dir(paths[0]):
         from matchbound.readers.arrays import read_directory
 
         return _call(read_directory, Path(paths[0]), "a directory", max_bytes=max_bytes, **options)
-    parts = _remote_parts(paths[0])
-    if parts is not None:
-        return _several(parts, max_bytes, **options)
-    source = open_input(paths[0], max_bytes)
-    return _by_content(source, **options)
+    if len(paths) == 1 and is_address(paths[0]):
+        files = find_remote(os.fspath(paths[0])).files
+        if files is not None:
+            paths = [file for file in files if file.endswith((".parquet", ".pq"))]
+            if not paths:
+                raise DataError(f"{path} is a directory without Parquet files; give the address of a file")
+    inputs = [open_input(place, max_bytes) for place in paths]
+    return _by_content(inputs[0], **options) if len(inputs) == 1 else _several(inputs, **options)
 
 
-def _remote_parts(path: AnyPath) -> list[AnyPath] | None:
-    """The Parquet files of a directory elsewhere; None where the path is anything else."""
-    if not is_address(path):
-        return None
-    from matchbound.files.remote import find_remote
-
-    files = find_remote(os.fspath(path)).files
-    if files is None:
-        return None
-    parts: list[AnyPath] = [file for file in files if file.endswith((".parquet", ".pq"))]
-    if not parts:
-        raise DataError(f"{path} is a directory without Parquet files; give the address of a file")
-    return parts
-
-
-def _by_content(source: Input, **options: Any) -> Comparisons | Embeddings:
+def _by_content(source: Input, **options: Any) -> Data:
     """The data of one file, by what it holds."""
     kind = source.kind
     if kind == "empty":
         raise DataError(f"{source.name} is empty")
     if kind == "text":
         return _of_text(source, **options)
-    from matchbound.readers.arrays import read_hdf5, read_npy, read_npz
-    from matchbound.readers.columns import load_arrow
-    from matchbound.readers.excel import is_workbook, load_workbook, other_sheets
-    from matchbound.readers.parquet import read_parquet
-
     if source.piped:
         raise DataError(f"{source.name} holds binary data ({kind}); only text can be read from a pipe")
-    if kind == "arrow":
-        return _call(from_table, load_arrow(source), "an Arrow file", **options)
+    from matchbound.readers.arrays import read_arrays, read_npy
+    from matchbound.readers.containers import is_workbook, load_arrow, load_workbook
+    from matchbound.readers.parquet import read_parquet
+
     if kind == "parquet":
         return _call(read_parquet, [source], "a Parquet file", **options)
+    if kind == "arrow":
+        return _call(from_table, load_arrow(source), "an Arrow file", **options)
     if kind == "npy":
         return _call(read_npy, source, "an .npy file", **options)
-    if kind == "hdf5":
-        return _call(read_hdf5, source, "an HDF5 file", **options)
-    if not is_workbook(source):
-        return _call(read_npz, source, "an .npz file", **options)
-    sheet = options.pop("sheet", None)
-    try:
-        return _call(from_table, load_workbook(source, sheet), "an Excel workbook", **options)
-    except UnknownColumnsError as error:
-        raise DataError(f"{error}{other_sheets(source, sheet)}") from None
+    if kind == "zip" and is_workbook(source):
+        table = load_workbook(source, options.pop("sheet", None))
+        return _call(from_table, table, "an Excel workbook", **options)
+    return _call(read_arrays, source, "an HDF5 file" if kind == "hdf5" else "an .npz file", **options)
 
 
-def _of_text(source: Input, **options: Any) -> Comparisons | Embeddings:
+def _of_text(source: Input, **options: Any) -> Data:
     """A table with a header, a list that can be only one thing, or JSON lines."""
-    from matchbound.readers.columns import is_json_lines, load_json_lines
+    from matchbound.readers.containers import is_json_lines, load_json_lines
     from matchbound.readers.layouts.lists import read_without_header
     from matchbound.readers.text import read_delimited
 
     if all(options.get(name) is None for name in ("columns", "group", "delimiter")):
-        found = read_without_header(source, options.get("distance"))
-        if found is not None:
-            return found
+        data = read_without_header(source, options.get("distance"))
+        if data is not None:
+            return data
     if is_json_lines(source):
         return _call(from_table, load_json_lines(source), "a file of JSON lines", **options)
     by = recognised([source])
     if by is not None and by[0] != "splink":
-        return _read_as(*by, **options)
+        return _noted(*by, **options)
     try:
         return _call(read_delimited, source, "a delimited text file", **options)
     except UnknownColumnsError:
         if by is None:
             raise
-        return _read_as(*by, **options)
+        return _noted(*by, **options)
 
 
-def _several(paths: list[AnyPath], max_bytes: int | None, **options: Any) -> Comparisons | Embeddings:
+def _several(inputs: list[Input], **options: Any) -> Data:
     """Several plain files: an array and its labels, the parts of one Parquet table, or what a known tool writes."""
-    inputs = [open_input(path, max_bytes) for path in paths]
     kinds = [source.kind for source in inputs]
     if all(kind == "parquet" for kind in kinds):
         from matchbound.readers.parquet import read_parquet
 
         return _call(read_parquet, inputs, "Parquet files", **options)
-    if len(paths) == 2 and kinds[0] == "npy" and kinds[1] in ("npy", "text"):
-        return _by_content(inputs[0], labels=paths[1], **options)
+    if len(inputs) == 2 and kinds[0] == "npy" and kinds[1] in ("npy", "text"):
+        return _by_content(inputs[0], labels=inputs[1], **options)
     by = recognised(inputs)
     if by is not None:
-        return _read_as(*by, **options)
+        return _noted(*by, **options)
     raise UsageError(
-        f"{len(paths)} files need a reader that takes several ({', '.join(READERS)}); without one give a single "
+        f"{len(inputs)} files need a reader that takes several ({', '.join(READERS)}); without one give a single "
         "file, Parquet files, or an .npy file and its labels"
     )
 
 
-def _read_as(reader: str, inputs: list[Input], **options: Any) -> Comparisons | Embeddings:
-    """The data by a reader that was recognised, with a note that says so."""
+def _read_as(reader: str, inputs: list[Input], repeats: str | None = None, **options: Any) -> Data:
+    """The data by a reader of the table of readers."""
     function = import_module(f"matchbound.readers.layouts.{READERS[reader]}").READERS[reader]
-    data = _call(function, inputs, f"reader {reader!r}", **options)
+    if "repeats" in inspect.signature(function).parameters:
+        options["repeats"] = repeats
+    return _call(function, inputs, f"reader {reader!r}", **options)
+
+
+def _noted(reader: str, inputs: list[Input], **options: Any) -> Data:
+    """The data by a reader that was recognised, with a note that says so."""
+    data = _read_as(reader, inputs, **options)
     names = ", ".join(own_names([source.name for source in inputs]))
     note = Note("recognised", f"the layout was recognised: {names} read with reader={reader!r}")
     return data.with_fields(notes=(note, *data.notes))
@@ -275,26 +314,12 @@ def recognised(inputs: list[Input]) -> tuple[str, list[Input]] | None:
 
 
 def _paths(path: Any) -> list[AnyPath]:
-    if isinstance(path, (str, os.PathLike)):
-        return [local_path(path)]
-    if isinstance(path, Sequence) and path and all(isinstance(p, (str, os.PathLike)) for p in path):
-        return [local_path(p) for p in path]
+    paths = [path] if isinstance(path, (str, os.PathLike)) else path
+    if isinstance(paths, Sequence) and paths and all(isinstance(p, (str, os.PathLike)) for p in paths):
+        return [local_path(p) for p in paths]
     raise UsageError(
         f"path must be a file, a directory, '-', a data frame, or a list of files; got {type(path).__name__}"
     )
-
-
-def _limit(max_bytes: object) -> int | None:
-    """A number of bytes, from Python or as the command line has it; None for what is usual."""
-    if max_bytes is None:
-        return None
-    try:
-        limit = int(str(max_bytes))
-    except ValueError:
-        limit = 0
-    if limit <= 0:
-        raise UsageError(f"max_bytes must be a whole number of bytes; got {max_bytes!r}")
-    return limit
 
 
 def _is_dir(path: AnyPath) -> bool:
@@ -304,43 +329,35 @@ def _is_dir(path: AnyPath) -> bool:
         return False
 
 
-def _exists(path: AnyPath) -> Input:
-    return Input(str(path), Path(path))
-
-
-def _call(function: Callable[..., Source], first: Any, what: str, **options: Any) -> Source:
+def _call(function: Callable[..., Data], first: Any, what: str, **options: Any) -> Data:
     """Call a reader with the options that it takes; others are an error that lists the right ones."""
-    takes = [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
-    unknown = [name for name in options if name not in takes]
-    if unknown:
-        if unknown == ["similarity"]:
-            options.pop("similarity")
-        else:
-            wrong = next(name for name in unknown if name != "similarity")
-            own = [name for name in takes if name not in ("distance", "similarity")]
-            raise UsageError(f"{what} takes no option {wrong!r}; it takes {', '.join(own) or 'none'}")
-    hints = inspect.signature(function).parameters
-    return function(
-        first, **{name: _fitting(name, value, str(hints[name].annotation)) for name, value in options.items()}
-    )
+    parameters = inspect.signature(function).parameters.values()
+    takes = {p.name: str(p.annotation) for p in parameters if p.kind is p.KEYWORD_ONLY}
+    if "similarity" not in takes:
+        options.pop("similarity", None)
+    for name in options:
+        if name not in takes:
+            own = [word for word in takes if word not in ("distance", "similarity", "repeats")]
+            raise UsageError(f"{what} takes no option {name!r}; it takes {', '.join(own) or 'none'}")
+    return function(first, **{name: _fitting(name, value, takes[name]) for name, value in options.items()})
 
 
-def _fitting(name: str, value: Any, annotation: str) -> Any:
+def _fitting(name: str, value: Any, kind: str) -> Any:
     """The value of an option, from Python or as the command line has it: a wrong kind is an error, not a surprise."""
-    if value is None or name in ("distance", "similarity"):
+    if value is None or name in ("distance", "similarity", "repeats"):
         return value
-    if annotation == "bool":
+    if kind == "bool":
         words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
         if str(value).lower() not in words:
             raise UsageError(f"{name} must be true or false; got {value!r}")
         return words[str(value).lower()]
-    if annotation == "int":
-        try:
-            return int(str(value))
-        except ValueError:
-            raise UsageError(f"{name} must be a whole number; got {value!r}") from None
-    if annotation in ("str", "str | None") and not isinstance(value, str):
+    if kind in ("int", "bytes"):
+        digits = str(value).strip()
+        if not digits.isascii() or not digits.isdigit() or (kind == "bytes" and not int(digits)):
+            raise UsageError(f"{name} must be a whole number{' of bytes' if kind == 'bytes' else ''}; got {value!r}")
+        return int(digits)
+    if kind in ("str", "str | None") and not isinstance(value, str):
         raise UsageError(f"{name} must be text; got {value!r}")
-    if isinstance(value, Mapping) and "Map" not in annotation:
+    if isinstance(value, Mapping) and "Map" not in kind:
         raise UsageError(f"{name} takes one value; got {value!r}")
     return value

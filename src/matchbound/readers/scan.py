@@ -1,56 +1,29 @@
-"""Read a score table batch by batch, in memory that does not depend on its length."""
+"""Score tables that stay in their files: read batch by batch, in memory that does not depend on their length."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.data.labels import Coded, as_text
 from matchbound.errors import DataError, argument, plainly
-from matchbound.files.names import own_name
 from matchbound.files.opening import MAX_BYTES, Input, is_address, local_path, open_input
-from matchbound.files.origin import Origin
+from matchbound.files.origin import Origin, own_name
 from matchbound.notes import Note
 from matchbound.readers.parquet import batches, check_size, open_parquet, place
 from matchbound.readers.roles import PairRoles, find_roles
 from matchbound.readers.tables import Contradictions, Table, check_truths, distance_note
 from matchbound.readers.text import checked_blocks, read_header, split_header, table_layout
 
-T = TypeVar("T")
-
 BATCH_ROWS = 1 << 20
-BATCH_BYTES = 32 << 20
-
-
-@dataclass(frozen=True, eq=False)
-class ScoreBatch:
-    """Some rows of a score table: the identities of both sides, and the scores, shape (rows,)."""
-
-    a: Coded
-    b: Coded
-    score: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class ScoreScan:
-    """A score table that is read while it is used.
-
-    rows : int
-        How many rows there are; 0 where that is not known before reading.
-    distance : bool
-        Whether the name of the score column says that small scores mean "same".
-    """
-
-    source: str
-    rows: int
-    distance: bool
-    batches: Iterator[ScoreBatch] = field(repr=False)
+GLOB = frozenset("*?[")
+"""Characters that an engine may take for a pattern of names."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +44,15 @@ class ScoreFile:
     distance: bool | None = None
     columns: Mapping[str, str | None] | None = None
     group: str | None = None
-    _seen: _Seen = field(default_factory=lambda: _Seen(), repr=False, compare=False)
+    _seen: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __repr__(self) -> str:
         return f"ScoreFile({own_name(self.path)!r}, distance={self.distance}, group={self.group!r})"
+
+    @property
+    def origin(self) -> tuple[Origin, ...]:
+        """The file, or those of a folder, as they were when they were first read; empty before that."""
+        return tuple(self._seen.get("origins", ()))
 
     def findings(self) -> tuple[Note, ...]:
         """What reading in batches cannot see, and what the last pass over the table found."""
@@ -83,55 +61,23 @@ class ScoreFile:
                 "in-batches",
                 "the table was read in batches: repeated comparisons and numbers of instances were not looked at",
             ),
-            *self._seen.notes,
+            *self._seen.get("notes", ()),
         )
 
-    def begin(self, origins: tuple[Origin, ...]) -> None:
-        """A pass over the table begins; a DataError where its files have changed.
+    def ended(self, notes: Sequence[Note]) -> None:
+        """A pass over the table ended that found these `notes`."""
+        self._seen["notes"] = tuple(notes)
 
-        Parameters
-        ----------
-        origins
-            The files as they are now.
-        """
-        self._seen.begin(origins)
-
-    def ended(self, notes: tuple[Note, ...]) -> None:
-        """A pass over the table ended.
-
-        Parameters
-        ----------
-        notes
-            What it found.
-        """
-        self._seen.notes = notes
-
-    @property
-    def memo(self) -> dict[str, Any]:
-        """What was made of this table once, and is good while its files stay as they are."""
-        return self._seen.memo
-
-    @property
-    def origin(self) -> tuple[Origin, ...]:
-        """The file, or those of a folder, as they were when they were first read; empty before that."""
-        return self._seen.origins
-
-
-@dataclass(eq=False)
-class _Seen:
-    """What passes over a table have seen: the file as it was in the first of them, and notes."""
-
-    origins: tuple[Origin, ...] = ()
-    notes: tuple[Note, ...] = ()
-    memo: dict[str, Any] = field(default_factory=dict)
-
-    def begin(self, origins: tuple[Origin, ...]) -> None:
-        """A further pass begins: the files must be those that were read before."""
-        for origin in self.origins:
+    def inputs(self) -> list[Input]:
+        """The files, which must be those that were read before."""
+        files = parquet_files(self.path)
+        sources = [open_input(file, MAX_BYTES) for file in ([self.path] if files is None else files)]
+        for origin in self.origin:
             origin.check()
-        if self.origins and len(origins) != len(self.origins):
-            raise DataError(f"{len(origins)} files where {len(self.origins)} were read before; write the folder again")
-        self.origins = self.origins or origins
+        if self.origin and len(sources) != len(self.origin):
+            raise DataError(f"{len(sources)} files where {len(self.origin)} were read before; write the folder again")
+        self._seen.setdefault("origins", tuple(source.origin for source in sources))
+        return sources
 
 
 def scan(
@@ -176,30 +122,61 @@ def scan(
     return ScoreFile(os.fspath(path), distance, columns, group)
 
 
-def scan_scores(
-    path: str | os.PathLike[str] | ScoreFile, *, columns: Mapping[str, str | None] | None = None
-) -> ScoreScan:
+def parquet_files(path: str) -> list[str] | None:
+    """The Parquet files of a folder, in order; None for anything else."""
+    where = Path(local_path(path))
+    if is_address(path) or path == "-" or "\0" in path or not where.is_dir():
+        return None
+    files = sorted(
+        str(file)
+        for file in where.rglob("*")
+        if file.suffix in (".parquet", ".pq") and not file.name.startswith((".", "_"))
+    )
+    if not files:
+        raise DataError(f"{path} is a folder without Parquet files; a table on disk is one file, or Parquet files")
+    return files
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreBatch:
+    """Some rows of a score table: the identities of both sides, and the scores, shape (rows,)."""
+
+    a: Coded
+    b: Coded
+    score: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreScan:
+    """A score table that is read while it is used.
+
+    distance : bool
+        Whether the name of the score column says that small scores mean "same".
+    """
+
+    distance: bool
+    batches: Iterator[ScoreBatch] = field(repr=False)
+
+
+def scan_scores(path: str | os.PathLike[str] | ScoreFile) -> ScoreScan:
     """Open a Parquet, CSV or TSV table of comparisons, in a file or at an address, for reading in batches."""
-    source = path if isinstance(path, ScoreFile) else ScoreFile(os.fspath(path), columns=columns)
-    found = _open(source, None)
-    roles = found.roles
-    said = Contradictions()
-    padded: dict[Note, None] = {}
+    source = path if isinstance(path, ScoreFile) else ScoreFile(os.fspath(path))
+    parts = _open(source, source.inputs())
+    roles, id_a, id_b = parts[0].roles, parts[0].id_a, parts[0].id_b
 
-    def scored(table: Table) -> ScoreBatch:
-        a, b = table.coded(found.id_a), table.coded(found.id_b)
-        if roles.truths:
-            said.add(check_truths(table, roles, a, b))
-        for name, column in ((found.id_a, a), (found.id_b, b)):
-            padded.update(dict.fromkeys(column.notes(name)))
-        return ScoreBatch(a, b, table.numbers(roles.score))
+    def scored() -> Iterator[ScoreBatch]:
+        contradictions = Contradictions()
+        notes: dict[Note, None] = {}
+        for part in parts:
+            for table in part.tables((id_a, id_b, *roles.truths), (roles.score,)):
+                a, b = table.coded(id_a), table.coded(id_b)
+                contradictions.add(check_truths(table, roles, a, b))
+                notes.update(dict.fromkeys([*table.notes, *a.notes(id_a), *b.notes(id_b)]))
+                yield ScoreBatch(a, b, table.numbers(roles.score))
+        chosen = [distance_note(roles.score)] if source.distance is None and roles.distance else []
+        source.ended([*chosen, *roles.notes, *notes, *contradictions.notes()])
 
-    def told() -> Iterator[ScoreBatch]:
-        yield from _decoded(found, scored)
-        chosen = [] if source.distance is not None or not roles.distance else [distance_note(roles.score)]
-        source._seen.notes = (*chosen, *roles.notes, *padded, *said.notes())
-
-    return ScoreScan(found.name, found.rows, roles.distance, told())
+    return ScoreScan(roles.distance, scored())
 
 
 def scan_groups(source: ScoreFile, group: str | None = None) -> dict[str, str]:
@@ -210,24 +187,20 @@ def scan_groups(source: ScoreFile, group: str | None = None) -> dict[str, str]:
     group
         The column; by default that of the source, else one named group.
     """
-    found = _open(source, group or source.group, groups=True)
-    roles = found.roles
+    parts = _open(source, source.inputs(), group or source.group)
+    name, roles = parts[0].source.name, parts[0].roles
     if roles.group_a is None or roles.group_b is None:
         raise DataError(
-            f"{found.name}: the table names no group: it has no columns group_a and group_b. Give "
+            f"{name}: the table names no group: it has no columns group_a and group_b. Give "
             f"{argument('group')} (a column) or {argument('people')} (a table of people)"
         )
-    sides = (found.id_a, roles.group_a), (found.id_b, roles.group_b)
-
-    def stated(table: Table) -> list[tuple[str, str]]:
-        return [pair for identity, label in sides for pair in _distinct(table.coded(identity), table.coded(label))]
-
+    sides = (parts[0].id_a, roles.group_a), (parts[0].id_b, roles.group_b)
     known: dict[str, str] = {}
-    for pairs in _decoded(found, stated):
-        for identity, label in pairs:
+    for table in (table for part in parts for table in part.tables([name for side in sides for name in side])):
+        for identity, label in (pair for a, b in sides for pair in _distinct(table.coded(a), table.coded(b))):
             if known.setdefault(identity, label) != label:
                 raise DataError(
-                    f"{found.name}: identity {identity} is in group {known[identity]} in one row and in group {label} "
+                    f"{name}: identity {identity} is in group {known[identity]} in one row and in group {label} "
                     "in another; a group belongs to an identity"
                 )
     return known
@@ -242,118 +215,122 @@ def _distinct(one: Coded, two: Coded) -> list[tuple[str, str]]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Opened:
-    """A table of comparisons that is open: what its columns are, and batches of its rows."""
+class _Part:
+    """One file of a table of comparisons: what its columns are, and batches of its rows."""
 
-    name: str
-    rows: int
+    source: Input
     roles: PairRoles
     id_a: str
     id_b: str
-    origin: Origin
-    batches: Iterator[Any] = field(repr=False)
-    parts: tuple[_Opened, ...] = ()
+    header: tuple[Sequence[str], str, int] | None = None
+    schema: Any = None
+    rows: int = 0
+
+    def tables(self, labels: Sequence[str], numbers: Sequence[str] = ()) -> Iterator[Table]:
+        """Some columns of the rows, batch by batch; the file must not change meanwhile."""
+        import pyarrow as pa
+
+        done, name = 0, self.source.name
+        try:
+            for data, notes in self._batches(list(dict.fromkeys(labels)), numbers):
+                yield Table(name, data, place(name, done), notes)
+                done += data.num_rows
+        except MemoryError:
+            raise
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise DataError(f"{name}, after row {done}: {plainly(error, 200)}") from None
+        self.source.origin.check()
+
+    def _batches(self, labels: Sequence[str], numbers: Sequence[str]) -> Iterator[tuple[Any, tuple[Note, ...]]]:
+        import pyarrow as pa
+
+        if self.header is None:
+            with open_parquet(self.source) as file:
+                for batch in batches(file, [*labels, *numbers], BATCH_ROWS):
+                    yield pa.Table.from_batches([batch]), ()
+            return
+        names, delimiter, above = self.header
+        layout = table_layout(self.source, names, labels, numbers, delimiter, above)
+        for block in checked_blocks(self.source, layout):
+            yield block, layout.notes()
 
 
-def _open(table: ScoreFile, group: str | None, *, groups: bool = False) -> _Opened:
-    """Open a table for its identities and scores, or for its identities and groups."""
-    files = parquet_files(table.path)
-    if files is None:
-        source = open_input(table.path, MAX_BYTES)
-        table._seen.begin((source.origin,))
-        return _open_file(source, table, group, groups)
-    sources = [open_input(file, MAX_BYTES) for file in files]
-    table._seen.begin(tuple(source.origin for source in sources))
-    parts = [_open_file(source, table, group, groups) for source in sources]
-    for part in parts:
-        if part.roles != parts[0].roles:
-            raise DataError(f"{part.name}: its columns differ from those of {parts[0].name}")
-    return replace(parts[0], rows=sum(part.rows for part in parts), parts=tuple(parts))
+def _open(table: ScoreFile, sources: Sequence[Input], group: str | None = None) -> list[_Part]:
+    """The files of a table, whose columns must be the same."""
+    parts: list[_Part] = []
+    for source in sources:
+        found: dict[str, Any] = {}
+        if source.kind == "parquet" and not source.piped:
+            with open_parquet(source) as file:
+                names = file.schema_arrow.names
+                check_size(file, (), source)
+                found = {"schema": file.schema_arrow, "rows": int(file.metadata.num_rows)}
+        elif source.kind == "text":
+            above, header = read_header(source)
+            names, delimiter = split_header(header, source.name)
+            found = {"header": (names, delimiter, above)}
+        else:
+            raise DataError(f"{source.name} holds no table of scores; give Parquet, CSV or TSV")
+        roles = find_roles(names, source.name, columns=table.columns, group=group)
+        if not isinstance(roles, PairRoles) or roles.id_a is None or roles.id_b is None:
+            raise DataError(f"{source.name}: a table is read in batches when it has two identity columns and a score")
+        if parts and roles != parts[0].roles:
+            raise DataError(f"{source.name}: its columns differ from those of {parts[0].source.name}")
+        parts.append(_Part(source, roles, roles.id_a, roles.id_b, **found))
+    return parts
 
 
-def parquet_files(path: str) -> list[str] | None:
-    """The Parquet files of a folder, in order; None for anything else."""
-    where = Path(local_path(path))
-    if is_address(path) or path == "-" or "\0" in path or not where.is_dir():
+@dataclass(frozen=True)
+class PlainParquet:
+    """A table of comparisons that another engine can read by itself: local Parquet files with plain labels.
+
+    files : tuple of str
+        Absolute paths, the same for every process.
+    rows : tuple of int
+        How many rows each file has.
+    whole : bool
+        Whether labels are whole numbers that int64 holds; else they are text.
+    """
+
+    files: tuple[str, ...]
+    origins: tuple[Origin, ...]
+    rows: tuple[int, ...]
+    roles: PairRoles
+    id_a: str
+    id_b: str
+    whole: bool
+
+
+def plain_parquet(table: ScoreFile) -> PlainParquet | None:
+    """A table on disk as another engine may read it; None where only the readers of this package know its rules.
+
+    Those are text, addresses, labels of mixed or unusual kinds, scores that are not plain numbers, and columns that
+    say which rows are genuine.
+    """
+    sources = table.inputs()
+    if any(source.kind != "parquet" or source.path is None or GLOB & set(str(source.path)) for source in sources):
         return None
-    found = sorted(
-        str(file)
-        for file in where.rglob("*")
-        if file.suffix in (".parquet", ".pq") and not file.name.startswith((".", "_"))
-    )
-    if not found:
-        raise DataError(f"{path} is a folder without Parquet files; a table on disk is one file, or Parquet files")
-    return found
+    parts = _open(table, sources)
+    roles, ids = parts[0].roles, (parts[0].id_a, parts[0].id_b)
+    kinds = {_kind(part.schema.field(name).type) for part in parts for name in ids}
+    scores = {_kind(part.schema.field(roles.score).type) for part in parts}
+    # an engine that ignores case could take one column for another
+    alike = any(len({name.lower() for name in part.schema.names}) < len(part.schema.names) for part in parts)
+    if alike or not scores <= {"whole", "float"} or kinds not in ({"text"}, {"whole"}) or roles.truths:
+        return None
+    paths = tuple(str(Path(str(source.path)).absolute()) for source in sources)
+    origins, rows = tuple(source.origin for source in sources), tuple(part.rows for part in parts)
+    return PlainParquet(paths, origins, rows, roles, *ids, kinds == {"whole"})
 
 
-def _open_file(source: Input, table: ScoreFile, group: str | None, groups: bool) -> _Opened:
-    if source.kind == "parquet" and not source.piped:
-        return _open_parquet(source, table.columns, group, groups)
-    if source.kind == "text":
-        return _open_text(source, table.columns, group, groups)
-    raise DataError(f"{source.name} holds no table of scores; give Parquet, CSV or TSV")
-
-
-def roles_of_pairs(
-    names: list[str], source: str, columns: Mapping[str, str | None] | None, group: str | None
-) -> tuple[PairRoles, str, str]:
-    """The parts that columns play, and the two columns of identities; a DataError where there are none."""
-    roles = find_roles(names, source, columns=columns, group=group)
-    if not isinstance(roles, PairRoles) or roles.id_a is None or roles.id_b is None:
-        raise DataError(f"{source}: a table is read in batches when it has two identity columns and a score")
-    return roles, roles.id_a, roles.id_b
-
-
-def wanted_columns(roles: PairRoles, id_a: str, id_b: str, groups: bool = False) -> tuple[list[str], list[str]]:
-    """The columns that hold labels, and those that hold numbers."""
-    if not groups:
-        return list(dict.fromkeys((id_a, id_b, *roles.truths))), [roles.score]
-    return list(dict.fromkeys(name for name in (id_a, id_b, roles.group_a, roles.group_b) if name is not None)), []
-
-
-def _open_parquet(source: Input, columns: Mapping[str, str | None] | None, group: str | None, groups: bool) -> _Opened:
+def _kind(kind: Any) -> str:
+    """What a column holds: text, whole numbers that int64 holds, floats of 32 or 64 bits, or something else."""
     import pyarrow as pa
 
-    with open_parquet(source) as file:
-        roles, id_a, id_b = roles_of_pairs(file.schema_arrow.names, source.name, columns, group)
-        labels, numbers = wanted_columns(roles, id_a, id_b, groups)
-        text = [at for at in labels if pa.types.is_string(file.schema_arrow.field(at).type)]
-        rows = file.metadata.num_rows
-        check_size(file, (), source.name, source.max_bytes, source.size)
-
-    def found() -> Iterator[Any]:
-        with open_parquet(source, read_dictionary=text) as file:
-            yield from batches(file, [*labels, *numbers], BATCH_ROWS)
-
-    return _Opened(source.name, rows, roles, id_a, id_b, source.origin, found())
-
-
-def _open_text(source: Input, columns: Mapping[str, str | None] | None, group: str | None, groups: bool) -> _Opened:
-    at, header = read_header(source)
-    names, delimiter = split_header(header, source.name)
-    roles, id_a, id_b = roles_of_pairs(names, source.name, columns, group)
-    labels, numbers = wanted_columns(roles, id_a, id_b, groups)
-    layout = table_layout(source, names, labels, numbers, delimiter, at)
-    roles = replace(roles, notes=(*roles.notes, *layout.notes()))
-    return _Opened(source.name, 0, roles, id_a, id_b, source.origin, checked_blocks(source, layout))
-
-
-def _decoded(found: _Opened, convert: Callable[[Table], T]) -> Iterator[T]:
-    """What is made of each batch; rows are counted for messages."""
-    import pyarrow as pa
-
-    if found.parts:
-        for part in found.parts:
-            yield from _decoded(part, convert)
-        return
-    seen = 0
-    try:
-        for batch in found.batches:
-            data = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
-            yield convert(Table(found.name, data, place(found.name, seen)))
-            seen += batch.num_rows
-    except MemoryError:
-        raise
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{found.name}, after row {seen}: {plainly(error, 200)}") from None
-    found.origin.check()
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return "text"
+    if pa.types.is_float32(kind) or pa.types.is_float64(kind):
+        return "float"
+    return "whole" if pa.types.is_integer(kind) and not pa.types.is_uint64(kind) else ""

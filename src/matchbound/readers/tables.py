@@ -17,15 +17,14 @@ from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import Coded, coded_labels, coded_values, merge, text_array
 from matchbound.data.scores import FAILED, check_finite, check_missing, rejected_score
 from matchbound.errors import DataError, UsageError, argument, plainly, shorten
-from matchbound.files.opening import Input, default_limit
+from matchbound.files.opening import Input, opened_inputs
 from matchbound.notes import Note
 from matchbound.readers.infer import infer_identities
-from matchbound.readers.roles import DECISIONS, PairRoles, RowRoles, find_roles, plain
-from matchbound.readers.vectors import AGAIN as AGAIN
-from matchbound.readers.vectors import vectors_of
+from matchbound.readers.roles import DECISIONS, PairRoles, RowRoles, UnknownColumnsError, find_roles, plain
 
 T = TypeVar("T")
 
+AGAIN = "drop the row or embed it again"
 UNSEEN_ROWS, UNSEEN_PER_BYTE = 2_000_000, 4
 """Comparisons without identities that a packed file may hold, however small it is, and for each of its bytes."""
 
@@ -55,16 +54,28 @@ class Table:
     source : str
         The name of the file or frame, for messages.
     data : pyarrow.Table
-    where : callable
+    place : callable or None
         From a row number (0, 1, …) to the place in the source, such as ``"scores.csv, line 17"``.
-    notes : tuple of str
+    notes : tuple of Note
         What was taken where there was a choice.
+    hint : str
+        What an error adds that does not know the columns.
     """
 
     source: str
     data: Any
-    where: Callable[[int], str]
+    place: Callable[[int], str] | None = None
     notes: tuple[Note, ...] = ()
+    hint: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.data.column_names)
+
+    def where(self, row: int) -> str:
+        """The place of a row in the source."""
+        return f"{self.source}, row {row}" if self.place is None else self.place(row)
 
     def labels(self, name: str) -> LabelArray:
         """A column of labels as text or integers, shape (n,)."""
@@ -74,15 +85,15 @@ class Table:
         """A column of labels, text or integers; missing and empty labels are an error that names the place."""
         import pyarrow as pa
 
-        def said(row: int) -> str:
+        def subject(row: int) -> str:
             return f"{self.where(row)}: {name}"
 
         column = self.data.column(name)
         if column.null_count:
-            raise DataError(f"{said(first_null(column))} is missing; fill it in or drop the row")
+            raise DataError(f"{subject(first_null(column))} is missing; fill it in or drop the row")
         kind = column.type
         if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-            return coded_labels(values_of(column), name, said)
+            return coded_labels(values_of(column), name, subject)
         if pa.types.is_boolean(kind):
             return Coded(text_array(["False", "True"]), values_of(column.cast(pa.uint8())))
         if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
@@ -97,11 +108,11 @@ class Table:
             words = column.dictionary.to_pylist()
         except UnicodeDecodeError:
             raise DataError(f"{self.source}: the column {name!r} holds text that is not UTF-8") from None
-        return coded_values(words, values_of(column.indices), said)
+        return coded_values(words, values_of(column.indices), subject)
 
     def keep(self, names: Sequence[str]) -> None:
         """Forget all other columns: what was made of them has the room."""
-        self.data = self.data.select([name for name in self.data.column_names if name in names])
+        self.data = self.data.select([name for name in self.names if name in names])
 
     def with_labels(self, **columns: Coded) -> Table:
         """This table with further columns of labels, which are known to be good."""
@@ -109,8 +120,8 @@ class Table:
 
         data = self.data
         for name, column in columns.items():
-            made = pa.DictionaryArray.from_arrays(pa.array(column.codes), pa.array(column.labels.tolist()))
-            data = data.append_column(name, made)
+            coded = pa.DictionaryArray.from_arrays(pa.array(column.codes), pa.array(column.labels.tolist()))
+            data = data.append_column(name, coded)
         return replace(self, data=data)
 
     def numbers(self, name: str, remedy: str = FAILED) -> FloatArray:
@@ -136,25 +147,20 @@ class Table:
                     f"{self.source}: the column {name!r} must hold numbers ({plainly(error, 200)})"
                 ) from None
         if column.null_count:
-            row = first_null(column)
-            raise DataError(f"{self.where(row)}: {name} is missing; {remedy}")
+            raise DataError(f"{self.where(first_null(column))}: {name} is missing; {remedy}")
         values = values_of(column).astype(np.float64, copy=False)
         check_finite(values, lambda row: f"{self.where(row)}: {name} is", remedy)
         return values
 
-    def without_missing(self, name: str) -> tuple[Table, BoolArray]:
-        """This table with numbers that are missing (empty or NaN) as 0, and which rows they are in."""
+    def has_number(self, name: str) -> BoolArray:
+        """Which rows have a number in a column, neither empty nor NaN; all of them in a column of text."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         column = self.data.column(name)
         if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
-            return self, np.zeros(self.data.num_rows, dtype=np.bool_)
-        absent = pc.is_null(column, nan_is_null=True)
-        filled = pc.if_else(absent, pa.scalar(0, column.type), column)
-        place = self.data.column_names.index(name)
-        lost = np.asarray(absent.combine_chunks().to_numpy(zero_copy_only=False), dtype=np.bool_)
-        return Table(self.source, self.data.set_column(place, name, filled), self.where), lost
+            return np.ones(self.data.num_rows, dtype=np.bool_)
+        return np.concatenate([~np.asarray(pc.is_null(part, nan_is_null=True)) for part in column.chunks])
 
     def kept(self, rows: BoolArray) -> Table:
         """Some of the rows; places are still those of the source."""
@@ -192,7 +198,10 @@ def from_table(
     missing: str = "error",
 ) -> Comparisons | Embeddings:
     """Comparisons or Embeddings from a table, by what its columns are called (see `find_roles`)."""
-    roles = find_roles(table.data.column_names, table.source, columns=columns, group=group)
+    try:
+        roles = find_roles(table.names, table.source, columns=columns, group=group)
+    except UnknownColumnsError as error:
+        raise UnknownColumnsError(f"{error.marked}{table.hint}") from None
     return build(table, roles, distance=distance, similarity=similarity, missing=missing)
 
 
@@ -218,8 +227,7 @@ def check_similarity(source: str, distance: bool | None, similarity: Similarity)
     if distance is not None and distance != (similarity == "euclidean"):
         raise UsageError(
             f"{source} holds embeddings, which are scored by {argument('similarity', similarity)}; use "
-            f"{argument('similarity', 'euclidean')} "
-            "for distances, and leave out distance"
+            f"{argument('similarity', 'euclidean')} for distances, and leave out distance"
         )
     return similarity
 
@@ -243,23 +251,22 @@ def build_comparisons(
         From the name of an instance to its identity, empty where it is not known, for tables without identities.
     """
     small_is_same = roles.distance if distance is None else distance
-    notes: list[Note] = [*table.notes]
+    notes = [*table.notes]
     if score is None:
         table, score = _scores(table, roles.score, small_is_same, missing, notes)
     if distance is None and roles.distance:
         notes.append(distance_note(roles.score))
     notes += roles.notes
-    sides = (roles.id_a, roles.id_b, roles.group_a, roles.group_b)
-    columns = {name: table.coded(name) for name in sides if name is not None}
+    groups = [None if name is None else table.coded(name) for name in (roles.group_a, roles.group_b)]
+    ids = [table.coded(name) for name in (roles.id_a, roles.id_b) if name is not None]
     names: LabelArray | None = None
     first = second = None
     if roles.instance_a is not None and roles.instance_b is not None:
         names, (first, second) = merge(table.coded(roles.instance_a), table.coded(roles.instance_b), narrow=True)
     table.keep(roles.truths)
-    if roles.id_a is not None and roles.id_b is not None:
-        left, right = columns[roles.id_a], columns[roles.id_b]
-        identities, (a, b) = merge(left, right)
-        notes += [*left.notes(roles.id_a), *right.notes(roles.id_b)]
+    if ids:
+        identities, (a, b) = merge(*ids)
+        notes += [*ids[0].notes(str(roles.id_a)), *ids[1].notes(str(roles.id_b))]
         notes += check_truths(table, roles, Coded(identities, a), Coded(identities, b)).notes()
     elif roles.genuine is None:
         raise DataError(f"{table.source}: there are neither identities nor labels of genuine pairs")
@@ -267,6 +274,7 @@ def build_comparisons(
         genuine = _stated(table, roles)
         table.keep(())
         if names is None or first is None or second is None:
+            check_unseen(opened_inputs(), genuine.size)
             return Comparisons.of_nobody(score, genuine, distance=small_is_same, notes=notes)
         known = None if identity is None else text_array([identity(str(name)).strip() for name in names])
         inferred = infer_identities(names, first, second, genuine, table.where, known)
@@ -283,8 +291,8 @@ def build_comparisons(
             names=names,
             instance_a=first,
             instance_b=second,
-            group_a=columns.get(roles.group_a or ""),
-            group_b=columns.get(roles.group_b or ""),
+            group_a=groups[0],
+            group_b=groups[1],
             notes=notes,
         ),
     )
@@ -292,34 +300,21 @@ def build_comparisons(
 
 def _scores(table: Table, name: str, distance: bool, missing: str, notes: list[Note]) -> tuple[Table, FloatArray]:
     """The scores, and the table of the rows that have one; what becomes of missing ones is added to the notes."""
-    if missing == "error":
+    there = np.ones(0, dtype=np.bool_) if missing == "error" else table.has_number(name)
+    if there.all():
         return table, table.numbers(name)
-    whole, lost = table.without_missing(name)
-    count = int(np.count_nonzero(lost))
-    if not count:
-        return table, table.numbers(name)
-    if missing == "drop" or count == lost.size:
-        if count == lost.size:
-            raise DataError(f"{table.source}: no row has a score in the column {name!r}")
-        notes.append(
-            Note(
-                "missing-scores",
-                f"{count} of {lost.size} comparisons have no score and were left out ({argument('missing', 'drop')})",
-            )
-        )
-        rest = whole.kept(~lost)
+    if not there.any():
+        raise DataError(f"{table.source}: no row has a score in the column {name!r}")
+    rest, count = table.kept(there), f"{np.count_nonzero(~there)} of {there.size} comparisons have no score"
+    if missing == "drop":
+        notes.append(Note("missing-scores", f"{count} and were left out ({argument('missing', 'drop')})"))
         return rest, rest.numbers(name)
-    score = whole.numbers(name).copy()
-    score[lost] = rejected_score(score[~lost], distance)
-    notes.append(
-        Note(
-            "missing-scores",
-            f"{count} of {lost.size} comparisons have no score and count as rejected "
-            f"({argument('missing', 'reject')}), with a score "
-            f"of {score[lost][0]:g}, beyond all others",
-        )
-    )
-    return whole, score
+    score = np.empty(there.size)
+    score[there] = rest.numbers(name)
+    score[~there] = worst = rejected_score(score[there], distance)
+    rejected = f"{count} and count as rejected ({argument('missing', 'reject')}), with a score of {worst:g}"
+    notes.append(Note("missing-scores", f"{rejected}, beyond all others"))
+    return table, score
 
 
 def distance_note(score: str) -> Note:
@@ -327,30 +322,22 @@ def distance_note(score: str) -> Note:
     return Note("distance", f"the column {score!r} was read as a distance: small values mean the same identity")
 
 
-def most_unseen(source: Input) -> float:
-    """How many comparisons without identities a file may hold that is packed, unless the caller gave `max_bytes`.
+def check_unseen(sources: Sequence[Input], rows: int) -> None:
+    """Refuse packed files of so many comparisons without identities that counting them would fill the memory.
 
     Each of them counts as one or two identities of its own, which take some hundred bytes to count.
     """
-    packed = source.gzipped or source.kind in ("parquet", "zip")
-    if source.size is None or not packed or source.max_bytes != default_limit(source.size):
-        return float("inf")
-    return max(UNSEEN_ROWS, UNSEEN_PER_BYTE * source.size)
-
-
-def too_many_unseen(source: Input, most: float) -> DataError:
-    """The error for a packed file that holds more comparisons without identities than it may."""
-    return DataError(
-        f"{source.name}: holds more than {most:,.0f} comparisons without identities in {source.size:,} bytes; if that "
-        f"is expected, unpack it first or give {argument('max_bytes', source.max_bytes + 1)}"
-    )
-
-
-def check_unseen(sources: Sequence[Input], rows: int) -> None:
-    """Refuse a packed file of so many comparisons without identities that counting them would fill the memory."""
-    most = sum(most_unseen(source) for source in sources)
+    most = 0.0
+    for source in sources:
+        packed = source.gzipped or source.kind in ("parquet", "zip")
+        bounded = packed and source.size is not None and source.usual_limit
+        most += max(UNSEEN_ROWS, UNSEEN_PER_BYTE * (source.size or 0)) if bounded else float("inf")
     if sources and rows > most:
-        raise too_many_unseen(sources[0], most)
+        source = sources[0]
+        raise DataError(
+            f"{source.name}: holds more than {most:,.0f} comparisons without identities in {source.size:,} bytes; if "
+            f"that is expected, unpack it first or give {argument('max_bytes', source.max_bytes + 1)}"
+        )
 
 
 @dataclass
@@ -364,8 +351,7 @@ class Contradictions:
         """Count those of further rows too."""
         for name, count in other.rows.items():
             self.rows[name] = self.rows.get(name, 0) + count
-        for name, word in other.strange.items():
-            self.strange.setdefault(name, word)
+        self.strange = {**other.strange, **self.strange}
 
     def notes(self) -> list[Note]:
         """What was taken, in words."""
@@ -385,7 +371,9 @@ class Contradictions:
 def check_truths(table: Table, roles: PairRoles, left: Coded, right: Coded) -> Contradictions:
     """Columns that say genuine or impostor must agree with the identities of a row; the same in `read` and `scan`."""
     found = Contradictions()
-    same: BoolArray | None = None
+    if not roles.truths:
+        return found
+    _, (a, b) = merge(left, right)
     for name in roles.truths:
         try:
             genuine = table.truths(name)
@@ -393,20 +381,17 @@ def check_truths(table: Table, roles: PairRoles, left: Coded, right: Coded) -> C
             if plain(name) not in (*DECISIONS, "label"):
                 found.strange[name] = error.word
             continue
-        if same is None:
-            _, (a, b) = merge(left, right)
-            same = a == b
-        clash = np.flatnonzero(same != genuine)
+        clash = np.flatnonzero((a == b) != genuine)
         if not clash.size:
             continue
         if plain(name) in DECISIONS:
             found.rows[name] = int(clash.size)
             continue
         row = int(clash[0])
-        said, seen = ("genuine", "differ") if genuine[row] else ("impostor", "are equal")
+        kind, relation = ("genuine", "differ") if genuine[row] else ("impostor", "are equal")
         one, two = left.labels[left.codes[row]], right.labels[right.codes[row]]
         raise DataError(
-            f"{table.where(row)}: {name} says {said}, and the identities {plainly(one)} and {plainly(two)} {seen} "
+            f"{table.where(row)}: {name} says {kind}, and the identities {plainly(one)} and {plainly(two)} {relation} "
             f"({clash.size} such rows); correct the labels or the identities, or, if {name} means something else, give "
             f"{argument('columns.genuine', 'None')}"
         )
@@ -435,14 +420,14 @@ def build_embeddings(
     table: Table, roles: RowRoles, similarity: Similarity, vectors: NDArray[Any] | None = None
 ) -> Embeddings:
     """Embeddings from a table with a column of lists, or with one column a feature; `vectors` where they are known."""
-    found = vectors_of(table, roles) if vectors is None else vectors
+    array = vectors_of(table, roles) if vectors is None else vectors
     who = table.coded(roles.identity)
     identities, (codes,) = merge(who)
     column = roles.embedding or "the vector"
     return named(
         table.source,
         lambda: Embeddings.from_codes(
-            found,
+            array,
             identities,
             codes,
             similarity,
@@ -454,6 +439,53 @@ def build_embeddings(
     )
 
 
+def vector_type(schema: Any, roles: RowRoles, source: str) -> np.dtype[Any]:
+    """The type that keeps the numbers of a table as they are: float16, float32 or float64."""
+    import pyarrow as pa
+
+    if roles.embedding is None:
+        small = all(pa.types.is_float32(schema.field(name).type) for name in roles.features)
+        return np.dtype(np.float32 if small else np.float64)
+    kind = schema.field(roles.embedding).type
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    if is_list and pa.types.is_floating(kind.value_type):
+        return np.dtype(f"f{kind.value_type.bit_width // 8}")
+    if is_list and pa.types.is_integer(kind.value_type):
+        return np.dtype(np.float64)
+    raise DataError(f"{source}: the column {roles.embedding!r} holds {kind}; it must hold a list of numbers per row")
+
+
+def vectors_of(table: Table, roles: RowRoles, width: int | None = None) -> NDArray[Any]:
+    """The vectors of a table, shape (n, d), with `width` numbers where that is known; one piece of lists is no copy."""
+    kind = vector_type(table.data.schema, roles, table.source)
+    if roles.embedding is None:
+        vectors = np.empty((table.data.num_rows, len(roles.features)), dtype=kind)
+        for at, name in enumerate(roles.features):
+            vectors[:, at] = table.numbers(name, AGAIN)
+        return vectors
+    name, start = roles.embedding, 0
+    parts: list[NDArray[Any]] = []
+    for chunk in table.data.column(name).chunks:
+        if chunk.null_count:
+            raise DataError(f"{table.where(start + first_null(chunk))}: {name} is missing; {AGAIN}")
+        if not len(chunk):
+            continue
+        lengths = values_of(chunk.value_lengths())
+        width = int(lengths[0]) if width is None else width
+        odd = np.flatnonzero(lengths != width)
+        if odd.size:
+            place = table.where(start + int(odd[0]))
+            raise DataError(f"{place}: {name} has {lengths[odd[0]]} numbers, and {width} in the rows before")
+        values = chunk.flatten()
+        if values.null_count:
+            row = start + first_null(values) // max(width, 1)
+            raise DataError(f"{table.where(row)}: {name} holds a missing number; {AGAIN}")
+        parts.append(values_of(values).reshape(len(chunk), width))
+        start += len(chunk)
+    return parts[0] if len(parts) == 1 else np.concatenate([np.empty((0, width or 0), dtype=kind), *parts])
+
+
 def named(source: str, make: Callable[[], T]) -> T:
     """Run a constructor; a DataError from it is told with the name of the source."""
     try:
@@ -463,8 +495,8 @@ def named(source: str, make: Callable[[], T]) -> T:
         raise DataError(message if message.startswith(source) else f"{source}: {message}") from None
 
 
-def once(who: Coded, label: Coded, said: Callable[[int, str, str, str], str]) -> dict[str, str]:
-    """The one label of each name; a DataError where a name has two, in the words of `said(row, name, here, before)`."""
+def once(who: Coded, label: Coded, message: Callable[[int, str, str, str], str]) -> dict[str, str]:
+    """The one label of each name; a DataError with `message(row, name, here, before)` where a name has two."""
     names, (name,) = merge(who)
     labels, (stated,) = merge(label)
     of_name = np.empty(names.size, dtype=np.int64)
@@ -473,5 +505,5 @@ def once(who: Coded, label: Coded, said: Callable[[int, str, str, str], str]) ->
     if other.size:
         row = int(other[0])
         words = (names[name[row]], labels[stated[row]], labels[of_name[name[row]]])
-        raise DataError(said(row, *(plainly(word) for word in words)))
+        raise DataError(message(row, *(plainly(word) for word in words)))
     return {str(key): str(labels[at]) for key, at in zip(names.tolist(), of_name.tolist(), strict=True)}

@@ -6,7 +6,7 @@ import codecs
 import csv
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -23,15 +23,7 @@ from matchbound.errors import DataError, UsageError, argument, plainly, shorten
 from matchbound.files.opening import BLANKS, MAX_LINE, Input, report_progress
 from matchbound.notes import Note
 from matchbound.readers.roles import PairRoles, RowRoles, find_roles, repeated
-from matchbound.readers.tables import (
-    AGAIN,
-    Table,
-    build,
-    build_embeddings,
-    check_similarity,
-    most_unseen,
-    too_many_unseen,
-)
+from matchbound.readers.tables import AGAIN, Table, build, build_embeddings, check_similarity
 
 _DELIMITERS = ("\t", ",", ";", "|")
 MAX_COLUMNS = 20_000
@@ -51,8 +43,6 @@ _WHITE = [chr(code).encode() for code in range(0x3001) if chr(code).isspace() an
 class Layout:
     """How the lines of a text file are read.
 
-    Attributes
-    ----------
     names : tuple of str
         All columns of the file, in order.
     labels, numbers : tuple of str
@@ -80,18 +70,16 @@ class Layout:
         return (Note("decimal-commas", "numbers were read with decimal commas"),) if self.decimal == "," else ()
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where the rows of a text file stand, such as ``"trials.txt, line 17"``; it holds none of them."""
+def placing(source: Input, layout: Layout) -> Callable[[int], str]:
+    """Says where a row stands in a text file, such as ``"trials.txt, line 17"``; it holds none of the rows."""
 
-    source: Input
-    layout: Layout
-
-    def __call__(self, row: int) -> str:
+    def where(row: int) -> str:
         with suppress(DataError, StopIteration):  # a line before it that cannot be taken apart is not the matter
-            number, _ = next(islice(numbered_rows(self.source, self.layout), row, None))
-            return f"{self.source.name}, line {number}"
-        return f"{self.source.name}, row {row}"
+            number, _ = next(islice(numbered_rows(source, layout), row, None))
+            return f"{source.name}, line {number}"
+        return f"{source.name}, row {row}"
+
+    return where
 
 
 def read_delimited(
@@ -106,17 +94,7 @@ def read_delimited(
 ) -> Comparisons | Embeddings:
     """Comparisons or embeddings from a delimited file with a header line.
 
-    Parameters
-    ----------
-    source
-        The file.
-    distance, similarity
-        As in `matchbound.read`.
-    columns, group
-        As in `matchbound.readers.roles.find_roles`.
-    delimiter
-        The character between columns; by default the one that the header uses most of tab, comma,
-        semicolon and bar.
+    `delimiter` is by default the one that the header uses most of tab, comma, semicolon and bar.
     """
     if delimiter is not None and (not isinstance(delimiter, str) or len(delimiter) != 1):
         raise UsageError(f"delimiter must be one character; got {delimiter!r}")
@@ -137,13 +115,7 @@ def read_delimited(
     if isinstance(roles, RowRoles) and not set(roles.labels()) & set(numbers):
         table, vectors = _vectors(source, layout)
         return build_embeddings(table, roles, check_similarity(source.name, distance, similarity), vectors)
-    nobody = isinstance(roles, PairRoles) and roles.id_a is None and roles.instance_a is None
-    table = text_table(
-        source,
-        layout,
-        may_miss=missing != "error" and isinstance(roles, PairRoles),
-        most=most_unseen(source) if nobody else math.inf,
-    )
+    table = text_table(source, layout, may_miss=missing != "error" and isinstance(roles, PairRoles))
     return build(table, roles, distance=distance, similarity=similarity, missing=missing)
 
 
@@ -169,15 +141,11 @@ def load_text_table(
     return text_table(source, table_layout(source, names, rest, chosen, delimiter, at))
 
 
-def read_list(
-    source: Input, lines: Sequence[str], *, delimiter: str | None = None, headed: bool = False, most: float = math.inf
-) -> Table:
+def read_list(source: Input, lines: Sequence[str], *, delimiter: str | None = None, headed: bool = False) -> Table:
     """The columns of a list, a text file without names of columns, or past a line of them.
 
     Parameters
     ----------
-    source
-        The file.
     lines
         What a line may be: names of columns with spaces between, such as ``"instance_a instance_b score"``. The one
         with as many columns as the first line is taken. ``score`` holds numbers, a name that begins with ``_`` is not
@@ -186,8 +154,6 @@ def read_list(
         The character between columns; by default any run of white space.
     headed
         Whether to leave out the first line that is not blank.
-    most
-        How many rows there may be, where their identities are not known.
     """
     expected = " or ".join(lines)
     if source.kind not in ("text", "empty"):
@@ -208,19 +174,13 @@ def read_list(
     numbers = tuple(name for name in names if name == "score")
     labels = tuple(name for name in names if name != "score" and not name.startswith("_"))
     above = head[0][0] if headed else 0
-    return text_table(source, Layout(names, labels, numbers, delimiter, above, line=" ".join(names)), most=most)
+    return text_table(source, Layout(names, labels, numbers, delimiter, above, line=" ".join(names)))
 
 
-def text_table(source: Input, layout: Layout, *, may_miss: bool = False, most: float = math.inf) -> Table:
-    """The columns of a text file that are wanted; `most` rows may be there, and numbers where they may not miss."""
-    parts: list[Any] = []
-    rows = 0
-    for part in checked_blocks(source, layout, may_miss):
-        parts.append(part)
-        rows += part.num_rows
-        if rows > most:
-            raise too_many_unseen(source, most)
-    return Table(source.name, in_one_piece(parts), Place(source, layout), layout.notes())
+def text_table(source: Input, layout: Layout, *, may_miss: bool = False) -> Table:
+    """The columns of a text file that are wanted, with all numbers unless they `may_miss`."""
+    parts = list(checked_blocks(source, layout, may_miss))
+    return Table(source.name, in_one_piece(parts), placing(source, layout), layout.notes())
 
 
 def checked_blocks(source: Input, layout: Layout, may_miss: bool = False) -> Iterator[Any]:
@@ -250,7 +210,6 @@ def text_blocks(source: Input, layout: Layout) -> Iterator[Any]:
     What pyarrow cannot parse is an `ArrowException` that does not know its line: see `diagnose`.
     """
     check_width(source.name, len(layout.numbers))
-    source.check_unpacked()
     total = source.size if not source.gzipped else 0
     done = 0
     for text in _blocks(source, layout):
@@ -338,7 +297,7 @@ def _vectors(source: Input, layout: Layout) -> tuple[Table, FloatArray]:
         blocks.append(block)
         parts.append(part.select(list(layout.labels)))
         del part
-    where = Place(source, layout)
+    where = placing(source, layout)
     vectors = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
     wrong = np.zeros(len(layout.numbers), dtype=np.bool_)
     for begin in range(0, len(vectors), 256):  # some rows at a time: all would take as much room again

@@ -20,7 +20,7 @@ from matchbound.data.failures import Failures
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.metrics import METRICS
 from matchbound.notes import heard
-from matchbound.readers.loading import in_memory
+from matchbound.readers.read import in_memory
 from matchbound.report.page import Contributor, Drivers, Point, Report, Stated
 from matchbound.report.slider import counted_curve, make_slider, reading_of, reading_of_number
 from matchbound.results.claims import judge_all, parse_claim

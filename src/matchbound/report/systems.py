@@ -14,7 +14,7 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.notes import Note
-from matchbound.readers.loading import in_memory
+from matchbound.readers.read import in_memory
 from matchbound.readers.scan import ScoreFile
 from matchbound.report.page import Systems
 from matchbound.report.slider import reading_of_number

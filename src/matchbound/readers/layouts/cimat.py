@@ -11,9 +11,10 @@ import numpy as np
 
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
-from matchbound.errors import DataError, UsageError, argument, shorten
-from matchbound.files.opening import Input, default_limit
+from matchbound.errors import DataError, argument, shorten
+from matchbound.files.opening import Input
 from matchbound.notes import Note
+from matchbound.readers.layouts.lists import one_file
 from matchbound.readers.tables import check_similarity, named
 
 
@@ -25,9 +26,7 @@ def read_cimat(
     It is a file of scores when every inner key is also an outer key. Scores of two identities that stand
     under both orders count once.
     """
-    if len(inputs) != 1:
-        raise UsageError(f"reader 'cimat' takes one file; got {len(inputs)}")
-    source = inputs[0]
+    source = one_file(inputs, "cimat")
     data = _load(source)
     if all(other in data for inner in data.values() for other in inner):
         return _scores(source.name, data, bool(distance))
@@ -77,10 +76,8 @@ def _load(source: Input) -> dict[str, dict[str, Any]]:
 def _text(source: Input) -> str:
     """All of a file; a packed one may not be many times its size, since every number of it becomes an object."""
     most = max(SMALL_JSON, JSON_RATIO * (source.size or 0))
-    if not source.gzipped or (source.size is not None and source.max_bytes != default_limit(source.size)):
-        most = source.max_bytes
     with source.open() as stream:
-        if most < source.max_bytes and len(stream.read(most + 1)) > most:
+        if source.gzipped and source.usual_limit and len(stream.read(most + 1)) > most:
             raise DataError(
                 f"{source.name}: unpacks to more than {most:,} bytes of JSON; unpack it first, or give "
                 f"{argument('max_bytes', source.max_bytes + 1)}"

@@ -16,9 +16,9 @@ from matchbound.data.scores import rejected_score, uncompared_pairs
 from matchbound.errors import DataError, UsageError, argument, plainly
 from matchbound.files.opening import Input, open_input
 from matchbound.notes import PARTIAL_LABELS, SAID_COMPLETE, Note
+from matchbound.readers.containers import load_table
 from matchbound.readers.roles import PairRoles
 from matchbound.readers.tables import Table, build_comparisons, named
-from matchbound.readers.whole import load_table
 
 
 def read_splink(
@@ -63,14 +63,10 @@ def read_splink(
         raise UsageError(f"blocked must be miss or leave; got {blocked!r}")
     numbers = ("match_weight", "match_probability", "clerical_match_score", *([score] if score else []))
     tables = [load_table(file, numbers) for file in files]
-    if (
-        len(tables) == 2
-        and f"{unique_id}_l" not in tables[0].data.column_names
-        and unique_id in tables[0].data.column_names
-    ):
+    if len(tables) == 2 and f"{unique_id}_l" not in tables[0].names and unique_id in tables[0].names:
         tables.reverse()  # the clusters were named first
     table, other = tables[0], tables[1] if len(tables) == 2 else None
-    names = table.data.column_names
+    names = table.names
     chosen = score or next((name for name in ("match_weight", "match_probability") if name in names), None)
     if chosen is None or chosen not in names:
         raise DataError(
@@ -117,7 +113,7 @@ TRUTH = "genuine pair"
 
 def _cluster_column(table: Table, unique_id: str, truth: str | None) -> str | None:
     """The column of clusters of a table with one row per record; None for a table of pairs."""
-    names = table.data.column_names
+    names = table.names
     if unique_id not in names:
         return None
     found = truth or next((name for name in CLUSTERS if name in names), None)
@@ -130,7 +126,7 @@ def _clustered(
     table: Table, clusters: Table, column: str, values: FloatArray, distance: bool, unique_id: str, blocked: str
 ) -> Comparisons:
     """Comparisons whose identities are the clusters of records, with true pairs that were not proposed."""
-    if "source_dataset" not in clusters.data.column_names and "source_dataset_l" in table.data.column_names:
+    if "source_dataset" not in clusters.names and "source_dataset_l" in table.names:
         records = _without_dataset(table, clusters, unique_id)
     else:
         records = _records(table, unique_id)
@@ -178,8 +174,8 @@ def _clustered(
 
 
 def _column(table: Table, name: str) -> str:
-    if name not in table.data.column_names:
-        has = ", ".join(plainly(column, 40) for column in table.data.column_names[:10])
+    if name not in table.names:
+        has = ", ".join(plainly(column, 40) for column in table.names[:10])
         raise DataError(f"{table.source}: there is no column {name!r}; it has {has}")
     return name
 
@@ -192,7 +188,7 @@ def _records(table: Table, unique_id: str) -> tuple[Coded, Coded]:
 def _record(table: Table, unique_id: str, side: str) -> Coded:
     """The record of each row, on one side where it has two, with its dataset where that is given."""
     record = table.coded(_column(table, f"{unique_id}{side}"))
-    if f"source_dataset{side}" not in table.data.column_names:
+    if f"source_dataset{side}" not in table.names:
         return record
     return table.coded(f"source_dataset{side}").joined(record, lambda dataset, name: f"{dataset}/{name}")
 
@@ -211,9 +207,7 @@ def _without_dataset(table: Table, clusters: Table, unique_id: str) -> tuple[Cod
 
 
 def _genuine(table: Table) -> Any:
-    name = next(
-        (n for n in ("clerical_match_score", "is_match", "label", "match") if n in table.data.column_names), None
-    )
+    name = next((n for n in ("clerical_match_score", "is_match", "label", "match") if n in table.names), None)
     if name is None:
         raise DataError(
             f"{table.source} holds no labels; give {argument('read', 'predictions, labels; splink')}, or "

@@ -1,4 +1,4 @@
-"""Trial lists of speaker recognition: VoxCeleb, Kaldi and the NIST SRE keys, each with its score file."""
+"""Lists of trials, each with its score file: VoxCeleb, Kaldi, the NIST SRE keys and pairs of IJB templates."""
 
 from __future__ import annotations
 
@@ -13,25 +13,44 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.labels import Coded, distinct_integers, label_mapping, merge
 from matchbound.data.scores import check_finite
 from matchbound.errors import DataError, UsageError, argument, plainly, shorten
-from matchbound.files.opening import Input, open_input
-from matchbound.readers.npy import load_npy
-from matchbound.readers.roles import PairRoles, plain
+from matchbound.files.opening import AnyPath, Input, open_input
+from matchbound.readers.arrays import load_npy
+from matchbound.readers.roles import PairRoles, assigned, plain
 from matchbound.readers.tables import GENUINE_WORDS, Table, build_comparisons, once
-from matchbound.readers.text import as_float, first_line, read_list, split_line
+from matchbound.readers.text import as_float, first_line, load_text_table, read_list, split_line
 
-FilePath = str | os.PathLike[str]
-IdentityMap = FilePath | Mapping[str, str]
+IdentityMap = AnyPath | Mapping[str, str]
 
 TRIALS = PairRoles("score", instance_a="instance_a", instance_b="instance_b", genuine="genuine")
 """A trial list names two instances and says whether they show one identity."""
 _SPEAKER = re.compile(r"^id\d+$")
+_TEMPLATES = (
+    *("template", "template_id", "template_1", "template_2", "template_a", "template_b", "template1", "template2"),
+    *("t1", "t2", "enroll_template_id", "verif_template_id", "label", "genuine", "same", "is_same", "issame"),
+)
+"""What the columns of a list of template pairs are called; a first line of other words is a pair."""
+_MAP = {
+    "sample": "segmentid segment_id modelid model_id model segment sample utterance utt name template_id",
+    "identity": "subjectid subject_id speakerid speaker_id speaker subject identity pin sid",
+}
+_SRE = {
+    "model": "modelid model_id model",
+    "segment": "segmentid segment_id segment segid testseg",
+    "side": "side channel",
+    "genuine": "targettype target_type key label target trial_type",
+    "score": "llr score",
+}
+_SRE_LINES = {
+    "genuine": ("model segment genuine", "model segment side genuine"),
+    "score": ("model segment score", "model segment side score", "_0 _1 _2 _3 model segment side _7 score"),
+}
 
 
 def read_voxceleb(
     inputs: Sequence[Input],
     *,
     distance: bool | None = None,
-    scores: FilePath | None = None,
+    scores: AnyPath | None = None,
     identity_regex: str | None = None,
 ) -> Comparisons:
     """A VoxCeleb trial list (``1 id10270/x6uYqmx31kE/00001.wav id10270/8jEAjG6SegY/00008.wav``) with scores.
@@ -50,7 +69,7 @@ def read_kaldi(
     inputs: Sequence[Input],
     *,
     distance: bool | None = None,
-    scores: FilePath | None = None,
+    scores: AnyPath | None = None,
     map: IdentityMap | None = None,
     identity_regex: str | None = None,
 ) -> Comparisons:
@@ -73,7 +92,7 @@ def read_sre(
     inputs: Sequence[Input],
     *,
     distance: bool | None = None,
-    scores: FilePath | None = None,
+    scores: AnyPath | None = None,
     map: IdentityMap | None = None,
     identity_regex: str | None = None,
 ) -> Comparisons:
@@ -98,13 +117,55 @@ def read_sre(
     return build_comparisons(table, TRIALS, bool(distance), score=score, identity=identity)
 
 
-READERS = {"voxceleb": read_voxceleb, "kaldi": read_kaldi, "sre": read_sre}
+def read_ijb(
+    inputs: Sequence[Input],
+    *,
+    distance: bool | None = None,
+    scores: AnyPath | None = None,
+    metadata: AnyPath | Sequence[AnyPath] | None = None,
+) -> Comparisons:
+    """Template pairs, scores in their order, and metadata where there are any.
+
+    Pairs: ``template template label`` (as the evaluation of insightface has them) or ``template,template`` (the
+    protocol's matches file). Metadata: CSV with ``TEMPLATE_ID`` and ``SUBJECT_ID``, one or several files.
+    Without metadata the subjects are inferred from the labels.
+    """
+    pairs = inputs[0]
+    known = [open_input(path) for path in ([metadata] if isinstance(metadata, (str, os.PathLike)) else metadata or [])]
+    score_files = [open_input(scores)] if scores is not None else []
+    for source in inputs[1:]:  # those with a column TEMPLATE_ID are metadata
+        is_table = source.kind == "text" and "template_id" in map(plain, first_line(source).split(","))
+        (known if is_table else score_files).append(source)
+    if len(score_files) > 1:
+        names = f"{score_files[0].name} and {score_files[1].name}"
+        raise UsageError(f"reader 'ijb' takes one file of scores; got {names}")
+    line = first_line(pairs)
+    headed = all(plain(word) in _TEMPLATES for word in line.replace(",", " ").split())
+    lines = ("instance_a instance_b genuine", "instance_a instance_b")
+    table = read_list(pairs, lines, delimiter="," if "," in line else None, headed=headed)
+    if not score_files:
+        raise DataError(f"{pairs.name} holds no scores; give {argument('read', 'pairs, scores; ijb')}")
+    score = load_scores(score_files[0], table.data.num_rows, pairs.name)
+    subjects = _subjects(known)
+    if "genuine" in table.names:
+        of_name = (lambda name: subjects.get(name, "")) if subjects else None
+        return build_comparisons(table, TRIALS, bool(distance), score=score, identity=of_name)
+    roles = PairRoles("score", "id_a", "id_b", "instance_a", "instance_b")
+    return build_comparisons(_with_subjects(table, subjects), roles, bool(distance), score=score)
+
+
+READERS: dict[str, Callable[..., Comparisons]] = {
+    "voxceleb": read_voxceleb,
+    "kaldi": read_kaldi,
+    "sre": read_sre,
+    "ijb": read_ijb,
+}
 
 
 def load_scores(source: Input, rows: int, of: str) -> FloatArray:
     """One score per comparison, in order: from an ``.npy`` array, or text with one number per line."""
     if source.kind == "npy":
-        values = np.asarray(load_npy(source, mmap=False))
+        values = load_npy(source)
         if values.ndim == 2 and 1 in values.shape:
             values = values.reshape(-1)
         if values.ndim != 1 or values.dtype.kind not in "iuf":
@@ -151,7 +212,7 @@ def join_scores(trials: Table, scores: Table) -> FloatArray:
 
 
 def _files(
-    inputs: Sequence[Input], scores: FilePath | None, map: IdentityMap | None, reader: str
+    inputs: Sequence[Input], scores: AnyPath | None, map: IdentityMap | None, reader: str
 ) -> tuple[Input, Input | None, Input | Mapping[str, str] | None]:
     """The trial list, the scores and the map, from positions or from options."""
     rest = list(inputs[1:])
@@ -175,14 +236,13 @@ def _comparisons(
     """Comparisons from trials whose scores are in the list, in a file in its order, or in a file with names."""
     score: FloatArray | None = None
     if score_file is None:
-        if "score" not in table.data.column_names:
+        if "score" not in table.names:
             raise DataError(
                 f"{table.source} is a trial list without scores; give {argument('read', f'trials, scores; {reader}')}"
             )
-    elif score_file.kind == "npy" or (score_file.kind == "text" and len(first_line(score_file).split()) == 1):
+    elif score_file.kind == "npy" or len(first := first_line(score_file).split()) == 1:
         score = load_scores(score_file, table.data.num_rows, table.source)
     else:
-        first = first_line(score_file).split()
         score_first = len(first) > 2 and as_float(first[2]) is None and as_float(first[0]) is not None
         names = "score instance_a instance_b" if score_first else "instance_a instance_b score"
         score = join_scores(table, read_list(score_file, (names, f"{names} _label")))
@@ -221,56 +281,43 @@ def identity_of(map: Input | Mapping[str, str] | None, identity_regex: str | Non
     return lambda name: known.get(name, "")
 
 
-SUBJECTS = ("subjectid", "subject_id", "speakerid", "speaker_id", "speaker", "subject", "identity", "pin", "sid")
-SAMPLES = (
-    *("segmentid", "segment_id", "modelid", "model_id", "model", "segment", "sample", "utterance", "utt", "name"),
-    "template_id",
-)
+def _heading(source: Input, words: Mapping[str, str]) -> tuple[str, str | None, list[str], dict[str, int]]:
+    """The first line, the character between its fields, the fields, and which of them name the column of a role."""
+    line = first_line(source)
+    delimiter = "," if "," in line else None
+    fields = split_line(line, delimiter)
+    return line, delimiter, fields, {role: fields.index(name) for role, name in assigned(fields, words).items()}
+
+
+def _headed_line(fields: Sequence[str], roles: Mapping[str, int]) -> tuple[str]:
+    """What the lines below a header are, for `read_list`: only the columns with a role are read."""
+    of = {at: role for role, at in roles.items()}
+    return (" ".join(of.get(at, f"_{at}") for at in range(len(fields))),)
 
 
 def read_map(source: Input) -> dict[str, str]:
     """Sample → identity from a file: two columns, a table with a header, or a NIST model key."""
-    header = first_line(source)
-    delimiter = "," if "," in header else None
-    names = [plain(name) for name in split_line(header, delimiter)]
-    sample = next((names.index(name) for name in SAMPLES if name in names), None)
-    subject = next((names.index(name) for name in SUBJECTS if name in names), None)
-    headed = sample is not None and subject is not None
-    if headed:
-        names = ["sample" if k == sample else "identity" if k == subject else f"_{k}" for k in range(len(names))]
-    lines = (" ".join(names),) if headed else ("sample identity", "sample _1 _2 identity")
+    _, delimiter, fields, roles = _heading(source, _MAP)
+    headed = len(roles) == 2
+    lines = _headed_line(fields, roles) if headed else ("sample identity", "sample _1 _2 identity")
     table = read_list(source, lines, delimiter=delimiter, headed=headed)
-    who, label = table.coded("sample"), table.coded("identity")
-    return once(who, label, lambda row, name, here, before: f"{table.where(row)}: {name} is {here} here and {before} in an earlier line")  # fmt: skip # noqa: E501
 
+    def message(row: int, name: str, here: str, before: str) -> str:
+        return f"{table.where(row)}: {name} is {here} here and {before} in an earlier line"
 
-_SRE = {
-    "model": ("modelid", "model_id", "model"),
-    "segment": ("segmentid", "segment_id", "segment", "segid", "testseg"),
-    "side": ("side", "channel"),
-    "genuine": ("targettype", "target_type", "key", "label", "target", "trial_type"),
-    "score": ("llr", "score"),
-}
-_SRE_LINES = {
-    "genuine": ("model segment genuine", "model segment side genuine"),
-    "score": ("model segment score", "model segment side score", "_0 _1 _2 _3 model segment side _7 score"),
-}
+    return once(table.coded("sample"), table.coded("identity"), message)
 
 
 def _sre_list(source: Input, wanted: str, called: str) -> Table:
     """A key or a submission, with or without a header: names of models and segments, and labels or scores."""
-    line = first_line(source)
-    delimiter = "," if "," in line else None
-    fields = split_line(line, delimiter)
-    names = [plain(name) for name in fields]
-    found = {role: names.index(n) for role, words in _SRE.items() for n in reversed(words) if n in names}
-    headed = "model" in found and "segment" in found
-    lines = _SRE_LINES[wanted]
+    line, delimiter, fields, roles = _heading(source, _SRE)
+    headed = "model" in roles and "segment" in roles
+    lines: Sequence[str] = _SRE_LINES[wanted]
     if headed:
-        if wanted not in found:
+        if wanted not in roles:
             raise DataError(f"{source.name}, line 1: there is no column {called}; the header is {shorten(line)!r}")
-        kept = {at: role for role, at in found.items() if role in ("model", "segment", "side", wanted)}
-        lines = (" ".join(kept.get(k, f"_{k}") for k in range(len(names))),)
+        kept = {role: at for role, at in roles.items() if role in ("model", "segment", "side", wanted)}
+        lines = _headed_line(fields, kept)
     elif wanted == "genuine" and len(fields) >= 3:
         at = 3 if len(fields) >= 4 else 2
         lines = (" ".join([*lines[at - 2].split(), *(f"_{k}" for k in range(at + 1, len(fields)))]),)
@@ -282,7 +329,41 @@ def _sre_list(source: Input, wanted: str, called: str) -> Table:
     table = read_list(source, lines, delimiter=delimiter, headed=headed)
     model = table.coded("model").renamed("model:{}".format)  # so that it is not taken for a segment
     segment = table.coded("segment").renamed("segment:{}".format)
-    if "side" in table.data.column_names:
+    if "side" in table.names:
         segment = segment.joined(table.coded("side"), lambda one, side: f"{one}-{side.lower()}")
     table.keep((wanted,))
     return table.with_labels(instance_a=model, instance_b=segment)
+
+
+def _with_subjects(table: Table, subjects: dict[str, str]) -> Table:
+    """The table with the subject of either template."""
+    a, b = table.coded("instance_a"), table.coded("instance_b")
+    names, (first, second) = merge(a, b)
+    unknown = np.flatnonzero([str(name) not in subjects for name in names])
+    if unknown.size:
+        row = int(np.flatnonzero((first == unknown[0]) | (second == unknown[0]))[0])
+        raise DataError(
+            f"{table.where(row)}: template {plainly(names[unknown[0]])} is in no metadata file ({unknown.size} "
+            f"such templates); give {argument('metadata', 'FILE')} with TEMPLATE_ID and SUBJECT_ID for all of "
+            "them, or pairs with labels"
+        )
+    return table.with_labels(id_a=a.renamed(subjects.__getitem__), id_b=b.renamed(subjects.__getitem__))
+
+
+def _subjects(files: Sequence[Input]) -> dict[str, str]:
+    """The subject of each template, by all files of metadata."""
+    subjects: dict[str, str] = {}
+    for source in files:
+        table = load_text_table(source, numbers=(), delimiter=",")
+        names = {plain(name): name for name in table.names}
+        if "template_id" not in names or "subject_id" not in names:
+            raise DataError(f"{source.name}, line 1: metadata need the columns TEMPLATE_ID and SUBJECT_ID")
+
+        def message(row: int, name: str, here: str, before: str, table: Table = table) -> str:
+            return f"{table.where(row)}: template {name} is subject {here} here and {before} before"
+
+        found = once(table.coded(names["template_id"]), table.coded(names["subject_id"]), message)
+        for name, label in found.items():
+            if subjects.setdefault(name, label) != label:
+                raise DataError(message(0, plainly(name), plainly(label), plainly(subjects[name])))
+    return subjects

@@ -1,0 +1,279 @@
+"""Whole tables from whatever holds them: data frames, Arrow IPC, JSON lines, Excel workbooks, Parquet and text."""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
+from typing import Any
+
+from matchbound.data.labels import is_missing
+from matchbound.errors import DataError, MatchboundError, MissingExtraError, UsageError, argument, plainly, shorten
+from matchbound.files.opening import Input, open_input
+from matchbound.readers.parquet import load_parquet_table
+from matchbound.readers.roles import repeated
+from matchbound.readers.tables import Table
+from matchbound.readers.text import load_text_table
+
+SMALL_SHEET, SHEET_RATIO = 16 * 2**20, 20
+"""Bytes that a workbook may unpack to, however small it is, and for each of its bytes: a cell takes microseconds."""
+MAX_EMPTY = 10_000_000
+"""Empty cells that the rows of a sheet may have, in all."""
+
+
+def table_of(data: Any) -> Table:
+    """All columns of a data frame, or of a file; those of a text file are then text."""
+    return load_frame(data) if is_frame(data) else load_table(open_input(data), numbers=())
+
+
+def load_table(
+    source: Input, numbers: Collection[str] | None = None, labels: Collection[str] = (), sheet: str | None = None
+) -> Table:
+    """All columns of a file; `numbers` and `labels` say how those of a text file are read."""
+    if source.kind == "empty":
+        raise DataError(f"{source.name} is empty")
+    if source.kind == "text":
+        table = load_json_lines(source) if is_json_lines(source) else load_text_table(source, numbers, labels)
+    elif source.kind == "parquet" and not source.piped:
+        table = load_parquet_table(source)
+    elif source.kind == "arrow" and not source.piped:
+        table = load_arrow(source)
+    elif is_workbook(source):
+        table = load_workbook(source, sheet)
+    else:
+        raise DataError(f"{source.name} is not a table; give CSV, TSV or Parquet")
+    if not table.data.num_rows:
+        raise DataError(f"{source.name} has a header and no rows")
+    return table
+
+
+def is_frame(value: object) -> bool:
+    """Whether a value is a data frame: it speaks the Arrow PyCapsule interface, or can be collected to one."""
+    return hasattr(value, "__arrow_c_stream__") or hasattr(type(value), "columns")
+
+
+def load_frame(frame: Any) -> Table:
+    """The table of a pandas, polars or pyarrow frame, or of any that speaks Arrow."""
+    import pyarrow as pa
+
+    try:
+        data = _arrow(frame)
+    except (MatchboundError, MemoryError):
+        raise
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"the frame cannot be turned into columns ({plainly(error, 200)})") from None
+    return Table(f"{type(frame).__module__.partition('.')[0]} frame", data)
+
+
+def _arrow(frame: Any) -> Any:
+    import pyarrow as pa
+
+    if isinstance(frame, pa.Table):
+        return frame
+    if type(frame).__module__.partition(".")[0] == "pandas":
+        try:
+            return pa.Table.from_pandas(frame, preserve_index=False)
+        except (pa.ArrowException, OverflowError):  # objects of several kinds become text, as labels are
+            mixed = [name for name, kind in frame.dtypes.items() if kind == object]  # noqa: E721
+            texts = {name: [None if is_missing(value) else str(value) for value in frame[name]] for name in mixed}
+            return pa.Table.from_pandas(frame.assign(**texts), preserve_index=False)
+    if hasattr(frame, "__arrow_c_stream__"):
+        return pa.table(frame)
+    try:
+        import narwhals
+    except ImportError:
+        raise UsageError(
+            f"{type(frame).__module__}.{type(frame).__name__} does not speak the Arrow interface; install narwhals, "
+            "or give a pandas, polars or pyarrow frame"
+        ) from None
+    native = narwhals.from_native(frame)
+    collected = native.collect() if isinstance(native, narwhals.LazyFrame) else native
+    return collected.to_arrow()
+
+
+def load_arrow(source: Input) -> Table:
+    """The table of an Arrow IPC file or stream (Feather among them).
+
+    A file is read as the stream that it holds, after a look at the sizes of all messages: unpacking a compressed one
+    takes all its memory at once.
+    """
+    import pyarrow as pa
+
+    try:
+        with source.arrow() as raw:
+            begin = 8 if raw.read(6) == b"ARROW1" else 0
+            raw.seek(0)
+            if begin:
+                pa.ipc.open_file(raw)  # an error where the end of the file is not there
+                raw.seek(begin)
+            messages = pa.ipc.MessageReader.open_stream(raw)
+            source.check_bytes(sum(map(_unpacked_bytes, messages)), max(source.max_bytes, source.size or 0))
+            raw.seek(begin)
+            return Table(source.name, pa.ipc.open_stream(raw).read_all())
+    except (MatchboundError, MemoryError):
+        raise
+    except (pa.ArrowException, OSError, ValueError, struct.error) as error:
+        raise _unreadable(source, "an Arrow IPC file", error) from None
+
+
+def _unpacked_bytes(message: Any) -> int:
+    """How many bytes the body of an Arrow IPC message unpacks to.
+
+    A compressed buffer begins with its size. Where buffers are is in the metadata, a flatbuffer: a table begins with
+    the distance back to its list of fields, which holds the place of each field from the table's beginning.
+    """
+    data = memoryview(message.metadata)
+    body = memoryview(message.body) if message.body is not None else memoryview(b"")
+
+    def field(table: int, number: int) -> int:
+        fields = table - struct.unpack_from("<i", data, table)[0]
+        place = 4 + 2 * number
+        inside = place < struct.unpack_from("<H", data, fields)[0]
+        offset = struct.unpack_from("<H", data, fields + place)[0] if inside else 0
+        return table + offset if offset else 0
+
+    def follow(place: int) -> int:
+        return int(place + struct.unpack_from("<I", data, place)[0])
+
+    if message.type not in ("record batch", "dictionary"):
+        return 0
+    batch = follow(field(follow(0), 2))
+    if message.type == "dictionary":
+        batch = follow(field(batch, 1))
+    if not field(batch, 3) or not field(batch, 2):
+        return body.nbytes
+    buffers, total = follow(field(batch, 2)), 0
+    for number in range(struct.unpack_from("<I", data, buffers)[0]):
+        offset, length = struct.unpack_from("<qq", data, buffers + 4 + 16 * number)
+        size = struct.unpack_from("<q", body, offset)[0] if length else 0
+        total += length if size < 0 else size
+    return total
+
+
+def load_json_lines(source: Input) -> Table:
+    """The table of lines that are JSON objects, each with the same keys."""
+    import pyarrow as pa
+    import pyarrow.json as pa_json
+
+    def where(row: int) -> str:
+        return f"{source.name}, line {next(islice(source.filled_lines(), row, None), (0, ''))[0]}"
+
+    try:
+        with source.open() as stream:
+            data = pa_json.read_json(stream, read_options=pa_json.ReadOptions(block_size=8 << 20))
+    except (MatchboundError, MemoryError):
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise _unreadable(source, "a file of JSON lines", error) from None
+    return Table(source.name, data, where)
+
+
+def is_json_lines(source: Input) -> bool:
+    """Whether the first line that is not blank is a JSON object."""
+    line = next((text.strip() for _, text in islice(source.lines(), 20) if text.strip()), "")
+    return line.startswith("{") and line.endswith("}")
+
+
+def _unreadable(source: Input, what: str, error: Exception) -> DataError:
+    return DataError(f"{source.name}: not {what} that can be read ({plainly(error, 200)}); write it again")
+
+
+def is_workbook(source: Input) -> bool:
+    """Whether a file is a zip archive that holds an Excel workbook."""
+    try:
+        with source.open() as stream, zipfile.ZipFile(stream) as archive:
+            return "xl/workbook.xml" in archive.namelist()
+    except Exception:  # a damaged archive may raise nearly anything, and its own reader says what is wrong with it
+        return False
+
+
+def load_workbook(source: Input, sheet: str | None = None) -> Table:
+    """The table of a sheet, by default the first; its first row names the columns. openpyxl reads it."""
+    import pyarrow as pa
+
+    try:
+        import openpyxl  # type: ignore[import-untyped,unused-ignore]
+    except ImportError:
+        raise MissingExtraError(
+            f"{source.name} is an Excel workbook: save the sheet as CSV, or install openpyxl "
+            "(pip install 'matchbound[excel]')"
+        ) from None
+    try:
+        with source.open() as stream:
+            _check_sheets(source, stream)
+            book = openpyxl.load_workbook(stream, read_only=True, data_only=True)
+            if sheet is not None and sheet not in book.sheetnames:
+                has = ", ".join(repr(shorten(name)) for name in book.sheetnames)
+                raise DataError(f"{source.name}: there is no sheet {sheet!r}; it has {has}")
+            cells = _filled(source, book[sheet or book.sheetnames[0]].iter_rows(values_only=True))
+    except DataError:
+        raise
+    except Exception as error:  # as above
+        raise DataError(
+            f"{source.name} is not a workbook that can be read ({plainly(error, 200)}); save the sheet as CSV"
+        ) from None
+    filled = [at for at, row in enumerate(cells) if any(not _is_blank(value) for value in row)]
+    if not filled:
+        raise DataError(f"{source.name}: the sheet is empty")
+    first, last = filled[0], filled[-1]
+    head = cells[first][: max(at + 1 for at, value in enumerate(cells[first]) if not is_missing(value))]
+    names = ["" if is_missing(value) else str(value).strip() for value in head]
+    if "" in names:
+        raise DataError(f"{source.name}, row {first + 1}: column {names.index('') + 1} has no name")
+    twice = repeated(names)
+    if twice is not None:
+        raise DataError(f"{source.name}: the column {shorten(twice)!r} occurs more than once; rename or drop one")
+    rows = cells[first + 1 : last + 1]
+    columns = {name: _column([row[at] if at < len(row) else None for row in rows]) for at, name in enumerate(names)}
+    hint = ""
+    if sheet is None and len(book.sheetnames) > 1:
+        others = " or ".join(argument("sheet", shorten(name)) for name in book.sheetnames[1:6])
+        hint = f". This is the sheet {shorten(book.sheetnames[0])!r}; another one is chosen with {others}"
+    return Table(source.name, pa.table(columns), lambda row: f"{source.name}, row {first + 2 + row}", hint=hint)
+
+
+def _column(values: list[Any]) -> Any:
+    """An Arrow column: of numbers where all cells are numbers or missing, of text where not."""
+    import pyarrow as pa
+
+    filled = [None if is_missing(value) else value for value in values]
+    kinds = {type(value) for value in filled} - {type(None)}
+    if kinds == {int} and max(map(abs, filter(None, filled)), default=0) < 2**63:
+        return pa.array(filled, pa.int64())
+    if kinds <= {int, float} and kinds:
+        return pa.array([None if value is None else float(value) for value in filled], pa.float64())
+    whole = (int(value) if isinstance(value, float) and value.is_integer() else value for value in filled)
+    return pa.array([None if value is None else str(value) for value in whole], pa.string())
+
+
+def _filled(source: Input, rows: Iterable[Sequence[Any]]) -> list[tuple[Any, ...]]:
+    """The rows without the empty cells at their ends; a cell far to the right or below must not fill the memory."""
+    cells: list[tuple[Any, ...]] = []
+    empty = 0
+    for row in rows:
+        width = next((at + 1 for at in range(len(row) - 1, -1, -1) if row[at] is not None), 0)
+        empty += row.count(None)
+        if empty > MAX_EMPTY:
+            raise DataError(
+                f"{source.name}: more than {MAX_EMPTY:,} cells of the sheet are empty; delete the cells far to the "
+                "right of the table, or save the sheet as CSV"
+            )
+        cells.append(tuple(row[:width]))
+    return cells
+
+
+def _is_blank(value: Any) -> bool:
+    return is_missing(value) or (isinstance(value, str) and not value.strip())
+
+
+def _check_sheets(source: Input, stream: Any) -> None:
+    with zipfile.ZipFile(stream) as archive:
+        total = sum(item.file_size for item in archive.infolist())
+    most = max(SMALL_SHEET, SHEET_RATIO * (source.size or 0)) if source.usual_limit else source.max_bytes
+    if total > most:
+        raise DataError(
+            f"{source.name}: unpacks to {total:,} bytes, more than {most:,}; if that is expected, save the sheet as "
+            f"CSV or give {argument('max_bytes', max(total, source.max_bytes + 1))}"
+        )
+    stream.seek(0)
