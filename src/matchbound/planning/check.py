@@ -87,9 +87,9 @@ def lowest_rates(data: Comparisons | Embeddings, level: float, seed: int = 0) ->
     They are those of `evaluate`. Not all impostor pairs of many embeddings are scored for this: correlations come from
     some of the people, and what was compared from all of them.
     """
-    genuine: Comparisons | None = data if isinstance(data, Comparisons) else _genuine_pairs(data)
+    genuine: Comparisons | None = data if data.kind == "comparisons" else _genuine_pairs(data)
     impostor = data
-    if isinstance(data, Embeddings) and len(data) > MOST_ROWS:
+    if data.kind == "embeddings" and len(data) > MOST_ROWS:
         order = np.random.default_rng(seed).permutation(data.n_identities)
         rows = np.cumsum(data.instance_counts[order])
         impostor = data.among(np.sort(order[rows <= max(MOST_ROWS, int(rows[1]))]))
@@ -98,10 +98,10 @@ def lowest_rates(data: Comparisons | Embeddings, level: float, seed: int = 0) ->
         warnings.simplefilter("ignore", MatchboundWarning)
         if genuine is not None and genuine.genuine.any():
             lowest["frr"] = evaluate(genuine, NOWHERE if data.distance else -NOWHERE).frr.upper_bound(level=level)
-        if data.n_identities > 1 and not (isinstance(data, Comparisons) and data.genuine.all()):
+        if data.n_impostor:
             far = evaluate(impostor, -NOWHERE if data.distance else NOWHERE).far
             lowest["far"] = far.upper_bound(level=level)
-            if isinstance(data, Embeddings) and impostor is not data:
+            if data.kind == "embeddings" and impostor is not data:
                 fitted = far.latent_model()
                 seen = (fitted.correlations.rho_identity, fitted.correlations.rho_pair)
                 sizes = (n.astype(np.float64) for n in np.unique(data.instance_counts, return_counts=True))

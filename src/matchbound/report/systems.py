@@ -115,7 +115,7 @@ def compare_systems(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MatchboundWarning)  # what there is to say is said of the system already
         curves = tuple(roc(source, weighting=weighting, workers=workers) for source in sources)
-    unit = "instances" if all(isinstance(source, Embeddings) for source in sources) else "comparisons"
+    unit = "instances" if {source.unit for source in sources} == {"instances"} else "comparisons"
     return Systems(
         names=tuple(systems),
         records=tuple(records),
