@@ -20,7 +20,7 @@ from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.readers.read import Readable, in_memory
 from matchbound.results.interval import check_number, check_rate
-from matchbound.results.losses import MeanLoss, UnitRate, UnitRates
+from matchbound.results.losses import ClusteredRate, MeanLoss, UnitRates
 from matchbound.stats import dyadic
 from matchbound.stats.dyadic import effective_number
 from matchbound.stats.losses import LOSSES, Loss, loss_replicates, loss_terms
@@ -224,10 +224,10 @@ def _by_side(data: Source, cluster: Any) -> Any:
 
 def _unit_rate(
     metric: str, table: Comparisons, at: IntArray, erred: BoolArray, units: _Units, two_sets: bool
-) -> UnitRate:
+) -> ClusteredRate:
     errors, comparisons = int(np.count_nonzero(erred)), int(at.size)
     if not comparisons:
-        return UnitRate(metric, 0, 0, float("nan"), 0, 0.0, 1.0)
+        return ClusteredRate(metric, 0, 0, float("nan"), 0, 0.0, 1.0)
     residual = (erred - errors / comparisons) / comparisons
     if two_sets:
         row, column = table.a[at], table.b[at]
@@ -235,10 +235,10 @@ def _unit_rate(
         sizes = [effective_number(np.bincount(side)) for side in (row, column)]
         counts = [int(np.unique(side).size) for side in (row, column)]
         value = max(dyadic.bipartite_variance(r, c, square, sizes[0], sizes[1]), square)
-        return UnitRate(metric, errors, comparisons, value, sum(counts), min(counts), min(sizes) - 1.0)
+        return ClusteredRate(metric, errors, comparisons, value, sum(counts), min(counts), min(sizes) - 1.0)
     value, size, count = units.variance(residual, at)
     floor = count // 2 if metric == "far" else count
-    return UnitRate(metric, errors, comparisons, value, count, floor, size - 1.0)
+    return ClusteredRate(metric, errors, comparisons, value, count, floor, size - 1.0)
 
 
 def _effective(a: IntArray, b: IntArray) -> tuple[float, int]:

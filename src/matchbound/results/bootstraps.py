@@ -11,7 +11,7 @@ from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.tally import ImpostorTally, PairTable
 from matchbound.errors import DataError, UsageError
 from matchbound.notes import Note
-from matchbound.results.interval import Interval, Side, check_whole, named, one_side, tail_of
+from matchbound.results.interval import Interval, Side, check_whole, limits_record, named, one_side, tail_of
 from matchbound.show.shown import Shown
 from matchbound.stats.fixed_sizes import LEAST_DRAWN, pooled_sizes
 from matchbound.stats.intervals import effective_n, wilson
@@ -21,41 +21,21 @@ from matchbound.stats.variance import residual_sums
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Correction = Literal["none", "drop-one", "rescale"]
 CORRECTIONS = ("none", "drop-one", "rescale")
 OVERSTATED = 1.5
 """How many times the variance a bootstrap must give before that is said."""
 WITH_REPLACEMENT = ("vertex", "subsets", "two-level")
-ADVISED_AGAINST = {
-    "naive-wilson": (
-        Note(
-            "advised-against",
-            "naive-wilson treats comparisons that share a person as independent: its intervals can be several times "
-            "too narrow (Fogliato, Patil & Perona 2024, R2). Use method='auto'",
-        )
-    ),
-    "naive-bootstrap": (
-        Note(
-            "advised-against",
-            "naive-bootstrap draws comparisons as if they were independent: its intervals can be several times too "
-            "narrow (Fogliato, Patil & Perona 2024, §4.2). Use method='auto'",
-        )
-    ),
-    "subsets": (
-        Note(
-            "advised-against",
-            "the subsets bootstrap sees a quarter to a half of FAR's variance, and with few errors it collapses on "
-            "zero (Fogliato, Patil & Perona 2024, Prop. 4 and R2). Use method='auto' or 'vertex'",
-        )
-    ),
-    "two-level": (
-        Note(
-            "advised-against",
-            "the two-level bootstrap understates FAR's variance and overstates FRR's (Fogliato, Patil & Perona 2024, "
-            "R2). Use method='auto' or 'vertex'",
-        )
-    ),
+_ADVICE = {
+    "naive-wilson": "naive-wilson treats comparisons that share a person as independent: its intervals can be several "
+    "times too narrow (Fogliato, Patil & Perona 2024, R2). Use method='auto'",
+    "naive-bootstrap": "naive-bootstrap draws comparisons as if they were independent: its intervals can be several "
+    "times too narrow (Fogliato, Patil & Perona 2024, §4.2). Use method='auto'",
+    "subsets": "the subsets bootstrap sees a quarter to a half of FAR's variance, and with few errors it collapses on "
+    "zero (Fogliato, Patil & Perona 2024, Prop. 4 and R2). Use method='auto' or 'vertex'",
+    "two-level": "the two-level bootstrap understates FAR's variance and overstates FRR's (Fogliato, Patil & Perona "
+    "2024, R2). Use method='auto' or 'vertex'",
 }
+ADVISED_AGAINST = {name: Note("advised-against", text) for name, text in _ADVICE.items()}
 """What to say of methods that are there to be compared with."""
 
 
@@ -87,19 +67,8 @@ class Bootstrap(Shown):
 
     def to_records(self) -> list[dict[str, Any]]:
         """The estimate with its percentile interval, and how the replicates were drawn (not the replicates)."""
-        made = self.interval()
-        return [
-            {
-                "estimate": self.estimate,
-                "low": made.low,
-                "high": made.high,
-                "level": made.level,
-                "method": self.method,
-                "n_resamples": self.n_resamples,
-                "seed": self.seed,
-                "variance": self.variance,
-            }
-        ]
+        drawn = {"n_resamples": self.n_resamples, "seed": self.seed, "variance": self.variance}
+        return [{"estimate": self.estimate, **limits_record(self.interval()), **drawn}]
 
     def plot(self, ax: Axes | None = None, *, level: float = 0.95, bins: int = 40) -> Axes:
         """A histogram of the replicates, with the estimate and the percentile interval.
@@ -116,8 +85,8 @@ class Bootstrap(Shown):
         from matchbound.show.figures import replicates_figure
         from matchbound.show.mpl import draw
 
-        made = self.interval(level)
-        return draw(replicates_figure(self.replicates, self.estimate, (made.low, made.high), level, bins), ax)
+        low, high = self.interval(level)
+        return draw(replicates_figure(self.replicates, self.estimate, (low, high), level, bins), ax)
 
     @property
     def variance(self) -> float:
@@ -125,11 +94,7 @@ class Bootstrap(Shown):
         return float(self.replicates.var(ddof=1)) / self.tau if self.n_resamples > 1 else 0.0
 
     def interval(
-        self,
-        level: float = 0.95,
-        *,
-        side: Side = "two-sided",
-        method: Literal["percentile", "wilson"] = "percentile",
+        self, level: float = 0.95, *, side: Side = "two-sided", method: Literal["percentile", "wilson"] = "percentile"
     ) -> Interval:
         """Percentile interval, or Wilson's with the replicates' variance.
 
@@ -137,10 +102,8 @@ class Bootstrap(Shown):
 
         Parameters
         ----------
-        level
-            The confidence level.
-        side
-            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
+        level, side
+            As for `Number.interval`.
         method
             ``"percentile"`` or ``"wilson"``.
         """
@@ -155,11 +118,9 @@ class Bootstrap(Shown):
             values = np.clip(self.estimate + (values - self.estimate) / np.sqrt(self.tau), 0.0, 1.0)
         notes: tuple[Note, ...] = ()
         if (self.n_resamples + 1) * tail < 1.0:
-            text = (
-                f"{self.n_resamples} replicates cannot reach a tail of {tail:g}: the limits are the extreme ones. "
-                f"Use n_resamples of at least {int(np.ceil(1.0 / tail)) - 1}"
-            )
-            notes = (Note("few-replicates", text),)
+            enough = int(np.ceil(1.0 / tail)) - 1
+            text = f"{self.n_resamples} replicates cannot reach a tail of {tail:g}: the limits are the extreme ones"
+            notes = (Note("few-replicates", f"{text}. Use n_resamples of at least {enough}"),)
         low, high = one_side(percentile(values, tail), percentile(values, 1.0 - tail), side)
         return Interval(low, high, level, self.method, side, notes)
 
@@ -185,10 +146,9 @@ def scheme_of(method: str, n_resamples: int, options: dict[str, Any], sizes: Int
         raise UsageError("weights and tau go with method='double-or-nothing'")
     if not 0.0 < tau < np.inf:
         raise UsageError(f"tau must be positive; got {tau!r}")
-    if fixed and method not in WITH_REPLACEMENT:
-        raise UsageError("fixed_sizes goes with the bootstraps that draw identities with replacement")
-    if correction != "none" and method not in WITH_REPLACEMENT:
-        raise UsageError("correction goes with the bootstraps that draw identities with replacement")
+    for name, asked in (("fixed_sizes", fixed), ("correction", correction != "none")):
+        if asked and method not in WITH_REPLACEMENT:
+            raise UsageError(f"{name} goes with the bootstraps that draw identities with replacement")
     if correction != "none" and n_identities < 2:
         raise DataError("with one identity there is no variance to correct")
     if correction == "rescale":
@@ -212,8 +172,8 @@ def overstated(tally: ImpostorTally, k: int, method: str) -> Note | None:
     if ratio < OVERSTATED:
         return None
     share = compared.first.size / (size * (size - 1) / 2.0)
-    return Note(
-        "overstated",
-        f"only {100.0 * share:.2g}% of the identity pairs were compared: on such data the {method} bootstrap gives "
-        f"FAR about {ratio:.1f} times the variance that it has. Use method='auto' or 'wilson'",
+    text = (
+        f"only {100.0 * share:.2g}% of the identity pairs were compared: on such data the {method} bootstrap gives FAR "
+        f"about {ratio:.1f} times the variance that it has. Use method='auto' or 'wilson'"
     )
+    return Note("overstated", text)

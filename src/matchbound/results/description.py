@@ -120,22 +120,22 @@ def describe(data: Comparisons | Embeddings) -> Description:
         if scores[0] and scores[1] and (scores[0][1] > scores[1][1]) == data.distance:
             asked = question(data.distance)
             findings += [asked] if asked not in findings else []
-    if data.n_genuine == 0:
-        findings.append(Note("no-comparisons", "no genuine comparisons: FRR is not defined"))
-    if data.n_impostor == 0:
-        findings.append(Note("no-comparisons", "no impostor comparisons: FAR is not defined"))
+    for kind, metric, count in (("genuine", "FRR", data.n_genuine), ("impostor", "FAR", data.n_impostor)):
+        if count == 0:
+            findings.append(Note("no-comparisons", f"no {kind} comparisons: {metric} is not defined"))
     findings += few_identities(n)
     for metric, each in zip(("far", "frr"), reversed(data.comparisons_by_identity), strict=True):
         findings += uneven_identities(metric, each)
+    spread = None
+    if sizes is not None and n:
+        spread = int(sizes.min()), float(np.median(sizes)), int(sizes.max())
     return Description(
         kind=data.kind,
         n_identities=n,
         n_genuine=data.n_genuine,
         n_impostor=data.n_impostor,
         n_instances=None if sizes is None else int(sizes.sum()),
-        instances_range=None
-        if sizes is None or not n
-        else (int(sizes.min()), float(np.median(sizes)), int(sizes.max())),
+        instances_range=spread,
         n_single=None if sizes is None else int(np.count_nonzero(sizes == 1)),
         complete=complete,
         identity_pairs=share,
@@ -168,6 +168,4 @@ def _complete(data: Comparisons) -> bool | None:
 
 
 def _summary(scores: FloatArray) -> Summary:
-    if not scores.size:
-        return None
-    return float(scores.min()), float(np.median(scores)), float(scores.max())
+    return (float(scores.min()), float(np.median(scores)), float(scores.max())) if scores.size else None

@@ -63,16 +63,10 @@ class Erring(Shown):
 
     def to_records(self) -> list[dict[str, Any]]:
         """One record per comparison."""
-        columns: dict[str, Any] = {"identity_a": self.identity_a, "identity_b": self.identity_b}
-        if self.instance_a is not None and self.instance_b is not None:
-            columns |= {"instance_a": self.instance_a, "instance_b": self.instance_b}
-        if self.row is not None:
-            columns["row"] = self.row
-        columns["score"] = self.score
-        lists = {name: np.asarray(values).tolist() for name, values in columns.items()}
-        return [
-            {"metric": self.metric, **{name: values[k] for name, values in lists.items()}} for k in range(len(self))
-        ]
+        names = ("identity_a", "identity_b", "instance_a", "instance_b", "row", "score")
+        lists = {name: getattr(self, name).tolist() for name in names if getattr(self, name) is not None}
+        rows = zip(*lists.values(), strict=True)
+        return [{"metric": self.metric, **dict(zip(lists, row, strict=True))} for row in rows]
 
     def _tables(self) -> list[Table]:
         from matchbound.show.columns import erring_table
@@ -84,29 +78,16 @@ def erring_of(
     source: Comparisons | Embeddings, metric: str, threshold: float, errors: int, found: ErringRows
 ) -> Erring:
     """The names of the comparisons found."""
+    row, names = None, None
     if isinstance(source, Embeddings):
+        places = found.first, found.second
+        people = source.codes[found.first], source.codes[found.second]
         names = source.instance if source.instance is not None else np.arange(len(source))
-        return Erring(
-            metric,
-            threshold,
-            errors,
-            source.identities[source.codes[found.first]],
-            source.identities[source.codes[found.second]],
-            names[found.first],
-            names[found.second],
-            None,
-            found.score,
-        )
-    rows = found.first
-    named = source.instances is not None and source.instance_a is not None and source.instance_b is not None
-    return Erring(
-        metric,
-        threshold,
-        errors,
-        source.identities[source.a[rows]],
-        source.identities[source.b[rows]],
-        source.instances[source.instance_a[rows]] if named else None,  # type: ignore[index]
-        source.instances[source.instance_b[rows]] if named else None,  # type: ignore[index]
-        rows,
-        found.score,
-    )
+    else:
+        row = found.first
+        people = source.a[row], source.b[row]
+        if source.instances is not None and source.instance_a is not None and source.instance_b is not None:
+            names, places = source.instances, (source.instance_a[row], source.instance_b[row])
+    one, two = (source.identities[side] for side in people)
+    first, second = (None, None) if names is None else (names[side] for side in places)
+    return Erring(metric, threshold, errors, one, two, first, second, row, found.score)

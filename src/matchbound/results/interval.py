@@ -81,24 +81,11 @@ class Interval(Shown):
 
     def to_records(self) -> list[dict[str, Any]]:
         """The limits, the level and how they were made."""
-        return [
-            {
-                "low": self.low,
-                "high": self.high,
-                "level": self.level,
-                "method": self.method,
-                "side": self.side,
-                "notes": [note.text for note in self.notes],
-            }
-        ]
+        return [{**limits_record(self), "side": self.side, "notes": [note.text for note in self.notes]}]
 
     def __str__(self) -> str:
-        level = level_text(self.level)
-        if self.side == "upper":
-            return f"at most {self.high:.4g} with {level} confidence ({self.method})"
-        if self.side == "lower":
-            return f"at least {self.low:.4g} with {level} confidence ({self.method})"
-        return f"{self.low:.4g} to {self.high:.4g} ({level}, {self.method})"
+        span = f"{self.low:.4g} to {self.high:.4g} ({level_text(self.level)}, {self.method})"
+        return self._bound(f"{self.low:.4g}", f"{self.high:.4g}") or span
 
     def points(self) -> str:
         """The interval of a difference of rates in words, in percentage points."""
@@ -106,19 +93,18 @@ class Interval(Shown):
 
     def percent(self) -> str:
         """The interval in words, in percent."""
-        level = level_text(self.level)
-        if self.side == "upper":
-            return f"at most {percent(self.high)} with {level} confidence ({self.method})"
-        if self.side == "lower":
-            return f"at least {percent(self.low)} with {level} confidence ({self.method})"
-        return f"{level} interval {percent(self.low)} to {percent(self.high)} ({self.method})"
+        low, high = percent(self.low), percent(self.high)
+        return self._bound(low, high) or f"{level_text(self.level)} interval {low} to {high} ({self.method})"
+
+    def _bound(self, low: str, high: str) -> str:
+        """A one-sided bound in words; empty for a two-sided interval."""
+        bound = {"upper": f"at most {high}", "lower": f"at least {low}"}.get(self.side)
+        return f"{bound} with {level_text(self.level)} confidence ({self.method})" if bound else ""
 
 
-def limits_record(made: Interval | None) -> dict[str, Any]:
+def limits_record(interval: Interval | None) -> dict[str, Any]:
     """The limits in a record: low, high, level and method, each None where there is no interval."""
-    if made is None:
-        return dict.fromkeys(("low", "high", "level", "method"))
-    return {"low": made.low, "high": made.high, "level": made.level, "method": made.method}
+    return {name: getattr(interval, name, None) for name in ("low", "high", "level", "method")}
 
 
 def _spelled(what: str) -> str:
@@ -126,21 +112,22 @@ def _spelled(what: str) -> str:
     return argument(what) if what.isidentifier() else what
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
 def check_rate(value: float, what: str, such_as: str = "0.001", *, zero: bool = False, one: bool = False) -> float:
     """The value, where it is a number between 0 and 1; `zero` and `one` say which ends are allowed."""
-    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not (number and (0.0 < value < 1.0 or (zero and value == 0.0) or (one and value == 1.0))):
+    if not (_is_number(value) and (0.0 < value < 1.0 or (zero and value == 0.0) or (one and value == 1.0))):
         raise UsageError(f"{_spelled(what)} must lie between 0 and 1, such as {such_as}; got {value!r}")
     return float(value)
 
 
 def check_number(value: float, what: str, *, finite: bool = False) -> float:
     """The value, where it is one number and not NaN."""
-    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not number or math.isnan(value):
-        raise UsageError(f"{_spelled(what)} must be a number; got {value!r}")
-    if finite and math.isinf(value):
-        raise UsageError(f"{_spelled(what)} must be a finite number; got {value!r}")
+    if not _is_number(value) or math.isnan(value) or (finite and math.isinf(value)):
+        kind = "finite number" if finite and _is_number(value) and not math.isnan(value) else "number"
+        raise UsageError(f"{_spelled(what)} must be a {kind}; got {value!r}")
     return float(value)
 
 
@@ -156,15 +143,13 @@ def check_prior(prior: float, cost_miss: float = 1.0, cost_false_accept: float =
     """The probability of a genuine comparison, where with these costs neither kind of error counts for nothing."""
     check_rate(prior, "prior", "0.01")
     for what, cost in (("cost_miss", cost_miss), ("cost_false_accept", cost_false_accept)):
-        if not (isinstance(cost, (int, float, np.integer, np.floating)) and 0.0 < cost < math.inf):
+        if not (_is_number(cost) and 0.0 < cost < math.inf):
             raise UsageError(f"{_spelled(what)} must be a number above 0; got {cost!r}")
     apart = math.log10(cost_false_accept) + math.log10(1.0 - prior) - math.log10(cost_miss) - math.log10(prior)
     if abs(apart) > MOST_APART:
         costs = "" if cost_miss == cost_false_accept == 1.0 else f" with costs {cost_miss:g} and {cost_false_accept:g}"
-        raise UsageError(
-            f"prior {prior:g}{costs} lies too near to 0 or 1: one kind of error would weigh more than 1e{MOST_APART} "
-            "times the other"
-        )
+        text = f"prior {prior:g}{costs} lies too near to 0 or 1: one kind of error would weigh more than"
+        raise UsageError(f"{text} 1e{MOST_APART} times the other")
     return float(prior)
 
 
@@ -198,13 +183,11 @@ def few_identities(n_identities: int) -> list[Note]:
     """What to say about data of few identities."""
     if n_identities >= FEW_IDENTITIES:
         return []
-    return [
-        Note(
-            "few-identities",
-            f"only {n_identities} identities: too few to estimate the variation between identities, on which intervals "
-            "rest; the nominal coverage may not hold",
-        )
-    ]
+    text = (
+        f"only {n_identities} identities: too few to estimate the variation between identities, on which intervals "
+        "rest; the nominal coverage may not hold"
+    )
+    return [Note("few-identities", text)]
 
 
 def uneven_identities(metric: str, comparisons: IntArray, once: float | None = None) -> list[Note]:
@@ -272,10 +255,8 @@ def named(name: object, choices: Sequence[str], what: str = "method", hints: Map
     key = folded(name)
     if key in by_key:
         return by_key[key]
-    told = {folded(other): hint for other, hint in (hints or {}).items()}
-    shown = name if len(name) <= 60 else f"{name[:60]}…"
-    said = f"{_spelled(what)} must be one of {', '.join(choices)}; got {shown!r}"
-    if key in told:
-        raise UsageError(f"{said}: {told[key]}")
+    advice = {folded(other): f": {hint}" for other, hint in (hints or {}).items()}.get(key, "")
     near = get_close_matches(key, by_key, n=1, cutoff=0.75)
-    raise UsageError(f"{said}; did you mean {by_key[near[0]]!r}?" if near else said)
+    advice = advice or (f"; did you mean {by_key[near[0]]!r}?" if near else "")
+    shown = name if len(name) <= 60 else f"{name[:60]}…"
+    raise UsageError(f"{_spelled(what)} must be one of {', '.join(choices)}; got {shown!r}{advice}")

@@ -24,7 +24,7 @@ def _t(loss: MeanLoss, ask: Ask) -> Limits:
     return Limits(max(loss.estimate - half, loss.ends[0]), min(loss.estimate + half, loss.ends[1]))
 
 
-def _wilson(rate: UnitRate, ask: Ask) -> Limits:
+def _wilson(rate: ClusteredRate, ask: Ask) -> Limits:
     return Limits(*wilson(rate.estimate, rate.effective_n, ask.tail, rate.freedom))
 
 
@@ -70,15 +70,9 @@ class MeanLoss(Number):
         return self.support
 
     def _fields(self) -> dict[str, Any]:
-        return {
-            "genuine": self.genuine,
-            "impostor": self.impostor,
-            "prior": self.prior,
-            "comparisons": self.n_comparisons,
-            "units": self.n_units,
-            "unit": self.unit,
-            "variance": self.variance,
-        }
+        means = {"genuine": self.genuine, "impostor": self.impostor, "prior": self.prior}
+        counts = {"comparisons": self.n_comparisons, "units": self.n_units, "unit": self.unit}
+        return {**means, **counts, "variance": self.variance}
 
     def _drawn(self, method: str, n_resamples: int, seed: int, workers: int, options: dict[str, Any]) -> Bootstrap:
         if options:
@@ -89,7 +83,7 @@ class MeanLoss(Number):
 
 
 @dataclass(frozen=True, eq=False)
-class UnitRate(Number):
+class ClusteredRate(Number):
     """FAR or FRR with another unit than the identity.
 
     errors, comparisons
@@ -121,9 +115,8 @@ class UnitRate(Number):
     @property
     def effective_n(self) -> float:
         """How many independent comparisons would be as informative."""
-        if not self.comparisons:
-            return float("nan")
-        return effective_n(self.estimate, self.variance, max(self.floor, 1.0))
+        floor = max(self.floor, 1.0)
+        return effective_n(self.estimate, self.variance, floor) if self.comparisons else float("nan")
 
     @property
     def design_effect(self) -> float:
@@ -131,14 +124,9 @@ class UnitRate(Number):
         return self.comparisons / self.effective_n if self.comparisons else float("nan")
 
     def _fields(self) -> dict[str, Any]:
-        return {
-            "errors": self.errors,
-            "comparisons": self.comparisons,
-            "units": self.n_units,
-            "variance": self.variance,
-            "effective_n": self.effective_n,
-            "design_effect": self.design_effect,
-        }
+        counts = {"errors": self.errors, "comparisons": self.comparisons, "units": self.n_units}
+        effect = {"effective_n": self.effective_n, "design_effect": self.design_effect}
+        return {**counts, "variance": self.variance, **effect}
 
     def _defined(self) -> bool:
         return self.comparisons > 0
@@ -157,8 +145,8 @@ class UnitRates(Shown):
     """
 
     threshold: float
-    far: UnitRate
-    frr: UnitRate
+    far: ClusteredRate
+    frr: ClusteredRate
     unit: str
     warnings: tuple[Note, ...] = field(repr=False, default=())
 
