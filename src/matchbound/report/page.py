@@ -1,11 +1,13 @@
-"""What a report says: the results behind it, each with the interval that the page shows, and the sections of a page."""
+"""What a report says: the results behind it, each with the interval that the page shows."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from matchbound.errors import MatchboundWarning
 from matchbound.notes import Note
 from matchbound.show.records import Record
 from matchbound.show.section import Document, Section, Slider
@@ -14,25 +16,26 @@ from matchbound.show.terms import Terms
 if TYPE_CHECKING:
     from matchbound.results.claims import Claim
     from matchbound.results.description import Description
+    from matchbound.results.erring import Erring
     from matchbound.results.groups import GroupRates
     from matchbound.results.number import Number
     from matchbound.results.rates import Rate
     from matchbound.results.roc import RocCurve
     from matchbound.show.histogram import Histogram
+    from matchbound.stats.variance import Contributions
+
+FEW_ERRORS = 10
+"""Fewer errors do not support an operating point that nobody asked for."""
 
 
 @dataclass(frozen=True)
 class Stated:
     """A number with the interval that a report states.
 
-    number
-        The result itself.
     low, high
         Two-sided limits at the report's level.
     upper
         One-sided upper bound at the same level; None where larger is better.
-    method
-        How the limits were made.
     errors, comparisons
         What was counted; None for numbers that are not counts.
     naive_ratio
@@ -64,6 +67,53 @@ class Stated:
         """Whether it is a rate of no error at all."""
         return self.errors == 0 and bool(self.comparisons) and self.upper is not None
 
+    @property
+    def record(self) -> Record:
+        """For the columns of a table."""
+        settings = {key: getattr(self.number, key, None) for key in ("target", "preset")}
+        return {**vars(self), **settings, "metric": self.metric, "estimate": self.estimate}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How every number of a page is counted and bounded.
+
+    drawing
+        ``n_resamples`` and ``rng`` of bootstraps.
+    engine
+        ``workers`` and ``executor``.
+    """
+
+    level: float
+    method: str
+    weighting: str
+    drawing: Mapping[str, Any]
+    engine: Mapping[str, Any]
+
+    def stated(self, number: Number, rate: Rate | None = None) -> Stated:
+        """A number with the intervals of the page; a method that it does not have is answered by its default.
+
+        Parameters
+        ----------
+        rate
+            The rate at a fixed threshold that the number is about, if any: its counts are shown.
+        """
+        method = self.method if self.method in number.methods else "auto"
+        options = self.drawing if method != "auto" else {}
+        interval = number.interval(method, self.level, **options)
+        upper = None
+        if number.metric != "auc":
+            upper = number.interval(method, self.level, side="upper", **options).high
+        if rate is None:
+            return Stated(number, interval.low, interval.high, upper, interval.method)
+        ratio = None
+        if "naive-wilson" in rate.methods:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", MatchboundWarning)  # it is not shown, only how much wider ours is
+                naive = rate.interval("naive-wilson", self.level).width
+            ratio = interval.width / naive if naive > 0.0 else None
+        return Stated(number, interval.low, interval.high, upper, interval.method, rate.errors, rate.comparisons, ratio)
+
 
 @dataclass(frozen=True)
 class Point:
@@ -71,8 +121,6 @@ class Point:
 
     target
         The FAR that was asked for; None where the threshold was.
-    threshold
-        Where the decision is made.
     reading
         A short decimal for the threshold; see `Slider`.
     far, frr
@@ -87,46 +135,6 @@ class Point:
     frr: Stated
     gfar: Stated | None = None
     gfrr: Stated | None = None
-
-
-@dataclass(frozen=True)
-class Contributor:
-    """An identity and its part in the variance of a rate.
-
-    label
-        Who, or None where labels are not to be shown.
-    share
-        Of the variance, by r_i²/Σr_i².
-    more
-        Whether it errs more than the overall rate would have it, or less.
-    rate_without
-        The overall rate without this identity.
-    """
-
-    label: str | None
-    share: float
-    more: bool
-    errors: int
-    comparisons: int
-    rate_without: float
-
-
-@dataclass(frozen=True)
-class Drivers:
-    """Which identities drive the uncertainty of a rate.
-
-    top
-        The largest contributors.
-    top_share
-        Their sum.
-    half
-        How few identities make half of the variance.
-    """
-
-    rate: Rate
-    top: tuple[Contributor, ...]
-    top_share: float
-    half: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,32 +165,22 @@ class Systems:
 class Report:
     """Everything that a report says.
 
-    title, level
-        As asked for.
-    description
-        What the data are.
     curve
         The curve of the page, refined at its operating points.
     points
         Operating points: thresholds that were asked for, then target FARs.
     focus
         Which of them the summary speaks of.
-    eer, auc
-        With intervals.
     slider, band, histogram
         Behind the slider and the plots.
     drivers
-        Who drives the uncertainty, of FAR and of FRR.
+        Who drives the uncertainty: FAR and FRR at the focus, and what each identity adds to the variance.
     costs
         Detection costs and Cllr; empty unless they were asked for.
     verdicts
         (claim, threshold) of each claim; the threshold is None for a claim about the curve.
-    groups
-        Rates by group, or None.
     group_records
         Rates and gaps of groups with the intervals of the page.
-    systems
-        Other systems on the same comparisons, or None.
     searches
         Sections about searches in a gallery.
     per_person
@@ -208,8 +206,9 @@ class Report:
     slider: Slider
     band: Any
     histogram: Histogram
-    drivers: tuple[Drivers, ...]
+    drivers: tuple[tuple[Rate, Contributions], ...]
     provenance: Mapping[str, Any]
+    show_labels: bool = False
     costs: tuple[Stated, ...] = ()
     verdicts: tuple[tuple[Claim, float | None], ...] = ()
     groups: GroupRates | None = None
@@ -217,7 +216,7 @@ class Report:
     systems: Systems | None = None
     searches: tuple[Section, ...] = ()
     per_person: tuple[tuple[Stated, Stated], ...] = ()
-    suspects: tuple[Record, ...] = ()
+    suspects: tuple[Erring, ...] = ()
     warnings: tuple[Note, ...] = ()
     weighting: str = "comparisons"
 
@@ -226,7 +225,7 @@ class Report:
         return f"Report({self.title!r}: {len(self.points)} operating points of {people}; write_report writes it)"
 
     def document(self, terms: Terms = "plain") -> Document:
-        """The report as sections, in the terms asked for.
+        """The report as sections.
 
         Parameters
         ----------
@@ -241,3 +240,11 @@ class Report:
         """The same with its notes put in other words, as a command line does."""
         groups = self.groups and replace(self.groups, warnings=words(self.groups.warnings))
         return replace(self, warnings=words(self.warnings), groups=groups)
+
+
+def best_supported(candidates: Sequence[tuple[float, int]]) -> int:
+    """The place of the lowest FAR that rests on enough errors, of (FAR, fewest errors); else of the highest FAR."""
+    enough = [place for place, (_, errors) in enumerate(candidates) if errors >= FEW_ERRORS]
+    if enough:
+        return min(enough, key=lambda place: candidates[place][0])
+    return max(range(len(candidates)), key=lambda place: candidates[place][0])

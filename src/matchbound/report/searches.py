@@ -12,7 +12,7 @@ from matchbound.calls.search_records import search_claim, search_records
 from matchbound.calls.searching import compare_searches
 from matchbound.errors import UsageError
 from matchbound.notes import heard
-from matchbound.report.sections import LABORATORY, source_rows
+from matchbound.report.sections import with_source
 from matchbound.results.claims import parse_claim
 from matchbound.results.searches import Searches
 from matchbound.show.columns import (
@@ -40,16 +40,9 @@ def search_document(
 ) -> Document:
     """A page about searches; options as of `search_sections`."""
     source = {"version": __version__, **(provenance or {})}
-    laboratory, name = dict(source.get("laboratory") or {}), title or "Searches in a gallery"
-    sections = search_sections(found, level=level, **options)
-    return Document(
-        name,
-        (*sections, Section("provenance", "Provenance", facts=tuple(source_rows(source)))),
-        f"Searches in a gallery, with {level_text(level)} intervals",
-        tuple((text, str(laboratory[key])) for key, text in LABORATORY.items() if laboratory.get(key)),
-        str(laboratory.get("system") or name),
-        __version__,
-        "; ".join(f"{what} {value}" for what, value in source_rows(source)),
+    eyebrow = f"Searches in a gallery, with {level_text(level)} intervals"
+    return with_source(
+        title or "Searches in a gallery", search_sections(found, level=level, **options), source, eyebrow
     )
 
 

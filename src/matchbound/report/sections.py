@@ -9,30 +9,43 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matchbound.report.method import method_facts
-from matchbound.show.columns import description_rows, name_text, span_text, value_text
+from matchbound.report.method import LABORATORY, method_facts, source_rows
+from matchbound.report.slider import reading_of
+from matchbound.show.columns import (
+    column,
+    counted,
+    description_rows,
+    erring_table,
+    name_text,
+    span_text,
+    value_text,
+    with_interval,
+)
 from matchbound.show.differences import comparison_section, group_section
 from matchbound.show.figure import Figure, Mark
 from matchbound.show.figures import det_figure, roc_figure, scores_figure
-from matchbound.show.numbers import count_text, fixed, level_text, percent, target_text
-from matchbound.show.section import Card, Document, Section, sentence_of, verdict_of
-from matchbound.show.tables import Column, Table
+from matchbound.show.numbers import count_text, level_text, percent, target_text
+from matchbound.show.section import Card, Document, Section, verdict_of
+from matchbound.show.tables import Column, Table, table
 from matchbound.show.terms import Terms, say, speaking
 
 if TYPE_CHECKING:
-    from matchbound.report.page import Drivers, Point, Report, Stated
+    from matchbound.report.page import Point, Report, Stated
+    from matchbound.results.rates import Rate
+    from matchbound.stats.variance import Contributions
 
 ALIKE = 1.1
 """Rates within this factor of each other are called about the same."""
-FEW_DRIVERS = 3
+FEW_DRIVERS, TOP = 3, 8
+"""So few people are a caution; so many of those who drive the uncertainty are listed."""
 OFTEN = 0.2
 """A rate above this is told in percent and not as "1 in n"."""
-LABORATORY = {"system": "System", "operator": "Operator", "test_id": "Test", "date": "Date"}
 
 
 def document(report: Report, terms: Terms = "plain") -> Document:
     """The report in the terms asked for."""
     with speaking(terms):
+        facts = tuple((capital(what), value) for what, value in description_rows(report.description))
         made = [
             _summary(report),
             _explore(report),
@@ -42,29 +55,45 @@ def document(report: Report, terms: Terms = "plain") -> Document:
             *report.searches,
             _drivers(report),
             _suspects(report),
-            Section(
-                "data",
-                "The data",
-                facts=tuple((sentence_of(what)[:-1], value) for what, value in description_rows(report.description)),
-            ),
+            Section("data", "The data", facts=facts),
             Section("method", "How the numbers were made", facts=tuple(method_facts(report))),
-            Section("provenance", "Provenance", facts=tuple(source_rows(report.provenance))),
         ]
-        sections = tuple(section for section in made if section is not None)
-    laboratory = dict(report.provenance.get("laboratory") or {})
-    d = report.description
-    about = [(name, str(laboratory[key])) for key, name in LABORATORY.items() if laboratory.get(key)]
-    counts = f"{count_text(d.n_genuine)} genuine, {count_text(d.n_impostor)} impostor"
-    about += [("People", count_text(d.n_identities)), ("Comparisons", counts)]
+        d = report.description
+        comparisons = f"{count_text(d.n_genuine)} genuine, {count_text(d.n_impostor)} impostor"
+        return with_source(
+            report.title,
+            [section for section in made if section is not None],
+            report.provenance,
+            f"Error rates with {level_text(report.level)} intervals",
+            [("People", count_text(d.n_identities)), ("Comparisons", comparisons)],
+        )
+
+
+def with_source(
+    title: str,
+    sections: Sequence[Section],
+    source: Mapping[str, Any],
+    eyebrow: str,
+    about: Sequence[tuple[str, str]] = (),
+) -> Document:
+    """Sections with what made them, at their end and in the head of the page."""
+    rows = source_rows(source)
+    laboratory = dict(source.get("laboratory") or {})
+    entries = [(name, str(laboratory[key])) for key, name in LABORATORY.items() if laboratory.get(key)]
     return Document(
-        title=report.title,
-        sections=sections,
-        eyebrow=f"Error rates with {level_text(report.level)} intervals",
-        about=tuple(about),
-        running=str(laboratory.get("system") or report.title),
-        version=str(report.provenance.get("version", "")),
-        source="; ".join(f"{name} {value}" for name, value in source_rows(report.provenance)),
+        title,
+        (*sections, Section("provenance", "Provenance", facts=tuple(rows))),
+        eyebrow,
+        (*entries, *about),
+        running=str(laboratory.get("system") or title),
+        version=str(source.get("version", "")),
+        source="; ".join(f"{name} {value}" for name, value in rows),
     )
+
+
+def capital(text: str) -> str:
+    """The same with a capital."""
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 # The head
@@ -99,13 +128,11 @@ def _summary(report: Report) -> Section:
 def risk(rate: Stated, who: str, happens: str) -> str:
     """A rate as a risk: "About 1 in 1,070 impostors is accepted; it may be 1 in 160."."""
     worst = rate.upper if rate.without_error else rate.high
-    if rate.without_error:
-        most = f"; it may be {odds(worst)}" if worst else ""
-        return f"No {who} was {happens} in {count_text(rate.comparisons)} comparisons{most}."
+    if rate.without_error or rate.estimate <= 0.0:
+        among = f" in {count_text(rate.comparisons)} comparisons" if rate.without_error else ""
+        return f"No {who} was {happens}{among}; it may be {odds(worst)}."
     if rate.estimate > OFTEN or (worst or 0.0) > OFTEN:
         return f"About {percent(rate.estimate)} of {who}s are {happens}; it may be {percent(worst)}."
-    if rate.estimate <= 0.0:
-        return f"No {who} was {happens}; it may be {odds(worst)}."
     return f"About {odds(rate.estimate)} {who}s is {happens}; it may be {odds(worst)}."
 
 
@@ -118,45 +145,38 @@ def odds(rate: float | None) -> str:
 
 
 def _cards(report: Report) -> list[Card]:
-    """Both rates at the focus, FRR at the other points, EER and costs."""
+    """Both rates at the focus, FRR at the other points, EER and costs; the bars have one logarithmic scale."""
     stated: list[tuple[str, Stated]] = []
     for place, point in enumerate(report.points):
         if point.target is None or place == report.focus:
             stated.append((f"{say('FAR')} at threshold {point.reading}", point.far))
-        at = f"threshold {point.reading}" if point.target is None else f"{say('FAR')} {target_text(point.target)}"
-        stated.append((f"{say('FRR')} at {at}", point.frr))
+        stated.append((f"{say('FRR')} at {_point_name(point)}", point.frr))
         if place == report.focus:
-            stated += [(x.metric.upper(), x) for x in (point.gfar, point.gfrr) if x is not None]
-    stated.append(("Equal error rate", report.eer))
-    stated += [(_name(cost), cost) for cost in report.costs]
+            stated += [(rate.metric.upper(), rate) for rate in (point.gfar, point.gfrr) if rate is not None]
+    stated += [("Equal error rate", report.eer), *((name_text(cost.record), cost) for cost in report.costs)]
     limits = [x for _, s in stated for x in (s.low, s.estimate, s.high) if x > 0.0 and math.isfinite(x)]
     low = 10.0 ** math.floor(math.log10(min(limits, default=0.01)))
-    high = max([*limits, 1.0])
-    return [_card(what, s, low, high) for what, s in stated]
-
-
-def _card(what: str, stated: Stated, low: float, high: float) -> Card:
-    """A number with its interval on a logarithmic bar that all cards share; no error at all is a bound, not 0%."""
-    places = [
-        min(max(math.log10(max(x, low) / low) / math.log10(high / low), 0.0), 1.0)
-        for x in (stated.low, stated.estimate, stated.high)
-    ]
-    bar = (places[0], places[1], places[2])
-    if stated.without_error:
-        return Card(what, f"<\u00a0{percent(stated.upper)}", f"no error in {count_text(stated.comparisons)}", bar)
-    return Card(what, value_text(stated.metric, stated.estimate), _span(stated), bar)
+    scale = math.log10(max([*limits, 1.0]) / low)
+    cards = []
+    for what, s in stated:
+        first, at, last = (math.log10(max(x, low) / low) / scale for x in (s.low, s.estimate, s.high))
+        value, under = value_text(s.metric, s.estimate), _span(s)
+        if s.without_error:  # a bound, not 0%
+            value, under = f"<\u00a0{percent(s.upper)}", f"no error in {count_text(s.comparisons)}"
+        cards.append(Card(what, value, under, (first, at, last)))
+    return cards
 
 
 def _cautions(report: Report) -> list[str]:
     """What a reader must keep in mind: the warnings, and where a rate rests on very few identities."""
     notes = [say(note) for note in report.warnings]
-    for drivers in report.drivers:
-        n = drivers.rate.n_identities
-        if 0 < drivers.half <= FEW_DRIVERS < n:
+    for rate, parts in report.drivers:
+        half = parts.how_many_make(0.5)
+        if 0 < half <= FEW_DRIVERS < rate.n_identities:
             notes.append(
-                f"half of the uncertainty of {say(drivers.rate.metric.upper())} comes from {drivers.half} of "
-                f"{count_text(n)} people: its interval rests on very few people, and a different sample of people "
-                "could change it a lot"
+                f"half of the uncertainty of {say(rate.metric.upper())} comes from {half} of "
+                f"{count_text(rate.n_identities)} people: its interval rests on very few people, and a different "
+                "sample of people could change it a lot"
             )
     return notes
 
@@ -173,18 +193,19 @@ def _explore(report: Report) -> Section:
         "y": numbers["frr"], "top": numbers["frr_high"], "bottom": numbers["frr_low"],
     }  # fmt: skip
     flipped = cross | {name: 1.0 - cross[name] for name in ("y", "top", "bottom")}
-    begins = report.band.far[0] if report.band.far.size else math.nan
-    count = round(float(begins) * slider.totals[0]) if math.isfinite(begins) else 0
-    stops = (
-        f"The band begins at {far} {percent(float(begins))}, where {count_text(count)} impostor comparisons match; "
-        "below, too few do to bound it."
-    )
+    stops = ""
+    if report.band.far.size:
+        begins = float(report.band.far[0])
+        stops = (
+            f" The band begins at {far} {percent(begins)}, where {count_text(round(begins * slider.totals[0]))} "
+            "impostor comparisons match; below, too few do to bound it."
+        )
     det = replace(
         det_figure([curve], [None], [report.band], mark=False),
         title="DET",
         marks=tuple(Mark(point.far.estimate, point.frr.estimate) for point in points),
         caption=f"The same on probit axes, on which normal scores give a straight line. Lower and to the left is "
-        f"better. {stops}",
+        f"better.{stops}",
     )
     roc = replace(
         roc_figure([curve], [None], [report.band]),
@@ -205,14 +226,14 @@ def _explore(report: Report) -> Section:
         _moving(roc, flipped, slider.start),
         _moving(det, cross, slider.start),
     )
-    names = [_point_name(point) for point in points]
-    jumps = tuple((sentence_of(name)[:-1], place) for name, (_, place) in zip(names, slider.jumps, strict=True))
-    told = (
+    places = (place for _, place in slider.jumps)
+    jumps = tuple((capital(_point_name(point)), place) for point, place in zip(points, places, strict=True))
+    sentence = (
         f"Intervals are for a threshold fixed beforehand; at the {far}s of the table, those of {frr} account for the "
         "estimated threshold."
     )
     return Section(
-        "explore", "At any threshold", sentences=(told,), slider=replace(slider, jumps=jumps), figures=figures
+        "explore", "At any threshold", sentences=(sentence,), slider=replace(slider, jumps=jumps), figures=figures
     )
 
 
@@ -229,75 +250,55 @@ def _point_name(point: Point) -> str:
 
 
 def _points(report: Report) -> Section:
-    level, far, frr = level_text(report.level), say("FAR"), say("FRR")
-    columns = (
-        Column("Point"),
-        Column("Threshold", "number"),
-        Column(far, "number"),
-        Column(f"{far} below", "number"),
-        Column(say("False accepts"), "count", 2),
-        Column(frr, "number"),
-        Column(f"{frr} below", "number"),
-        Column(say("False rejects"), "count", 1),
-    )
-    rows = []
-    for place, point in enumerate(report.points):
-        mark = " ●" if place == report.focus else ""
-        cells = [sentence_of(_point_name(point))[:-1] + mark, point.reading]
-        for rate in (point.far, point.frr):
-            cells += [f"{percent(rate.estimate)}\n{_span(rate)}", percent(rate.upper)]
-            cells.append(f"{count_text(rate.errors)} of {count_text(rate.comparisons)}")
-        rows.append(tuple(cells))
+    level = level_text(report.level)
+    rows: list[dict[str, Any]] = [
+        {
+            "point": capital(_point_name(point)) + (" ●" if place == report.focus else ""),
+            "reading": point.reading,
+            "far": point.far.record,
+            "frr": point.frr.record,
+        }
+        for place, point in enumerate(report.points)
+    ]
+    columns = [column("Point", "point", kind="text"), column("Threshold", "reading")]
+    for metric, errors, drop in (("far", "False accepts", 2), ("frr", "False rejects", 1)):
+        name = say(metric.upper())
+        columns += [
+            column(name, metric, with_interval),
+            column(f"{name} below", metric, lambda record: percent(record["upper"])),
+            column(say(errors), metric, counted, "count", drop),
+        ]
     title = (
         f"{level} intervals beneath each estimate; “below” is a one-sided bound with confidence {level}. "
         "● is the point of the summary."
     )
-    tables = [Table(columns, tuple(rows), title)]
-    generalised = [(p, rate) for p in report.points for rate in (p.gfar, p.gfrr) if rate is not None]
-    if generalised:
-        tables.append(_generalised(generalised, level))
-    whole = [("Equal error rate", report.eer), ("Area under the ROC curve", report.auc)]
-    whole += [(_name(cost), cost) for cost in report.costs]
-    listed = tuple(
-        (
-            name,
-            _threshold(s) if s.metric == "eer" else "–",
-            value_text(s.metric, s.estimate),
-            _span(s),
-            value_text(s.metric, s.upper) if s.metric == "eer" else "–",
-        )
-        for name, s in whole
-    )
-    tables.append(Table(_number_columns(level), listed, "Numbers of the whole curve."))
+    tables = [table(rows, columns, title)]
+    failed = [(g.metric.upper(), p.reading, g) for p in report.points for g in (p.gfar, p.gfrr) if g is not None]
+    if failed:
+        number: Any = failed[0][2].number
+        note = f"Failure to enrol {percent(number.fte)}, failure to acquire {percent(number.fta)}."
+        title = "With failures to enrol and to acquire, for a single attempt."
+        tables.append(replace(_numbers(failed, level, title), note=note))
+    crossing: Any = report.eer.number
+    whole = [
+        ("Equal error rate", reading_of(crossing.curve, crossing.index), report.eer),
+        ("Area under the ROC curve", "–", report.auc),
+        *((name_text(cost.record), "–", cost) for cost in report.costs),
+    ]
+    tables.append(_numbers(whole, level, "Numbers of the whole curve."))
     return Section("points", "Operating points", tables=tuple(tables))
 
 
-def _number_columns(level: str) -> tuple[Column, ...]:
-    return (
-        Column("Number"),
-        *(Column(name, "number") for name in ("Threshold", "Estimate", f"{level} interval", "Below")),
+def _numbers(rows: Sequence[tuple[str, str, Stated]], level: str, title: str) -> Table:
+    """Numbers by name and threshold; costs and areas have no bound of their own."""
+    columns = (
+        Column("Number", cell=lambda row: row[0]),
+        Column("Threshold", "number", cell=lambda row: row[1]),
+        Column("Estimate", "number", cell=lambda row: value_text(row[2].metric, row[2].estimate)),
+        Column(f"{level} interval", "number", cell=lambda row: _span(row[2])),
+        Column("Below", "number", cell=lambda row: percent(row[2].upper) if row[1] != "–" else "–"),
     )
-
-
-def _generalised(rates: Sequence[tuple[Point, Stated]], level: str) -> Table:
-    rows = tuple(
-        (rate.metric.upper(), point.reading, percent(rate.estimate), _span(rate), percent(rate.upper))
-        for point, rate in rates
-    )
-    number: Any = rates[0][1].number
-    note = f"Failure to enrol {percent(number.fte)}, failure to acquire {percent(number.fta)}."
-    return Table(_number_columns(level), rows, "With failures to enrol and to acquire, for a single attempt.", note)
-
-
-def _threshold(stated: Stated) -> str:
-    from matchbound.report.slider import reading_of
-
-    number: Any = stated.number
-    return reading_of(number.curve, number.index)
-
-
-def _name(stated: Stated) -> str:
-    return name_text(stated.number.record(None))
+    return table(rows, columns, title)
 
 
 def _span(stated: Stated) -> str:
@@ -326,11 +327,9 @@ def _systems(report: Report) -> Section | None:
     caption = "A dot where the interval leaves out 0, a hollow square where the data cannot tell."
     figures = [replace(figure, caption=caption) for figure in section.figures]
     det = det_figure(systems.curves, systems.names, [None] * len(systems.curves))
-    told = "; ".join(
-        f"{name}: EER {percent(c.eer().estimate)}" for name, c in zip(systems.names, systems.curves, strict=True)
-    )
+    rates = [f"{name}: EER {percent(c.eer().estimate)}" for name, c in zip(systems.names, systems.curves, strict=True)]
+    described = f"{det.description} {'; '.join(rates)}."
     caption = "Each system on its own comparisons. Lower and to the left is better."
-    described = f"{det.description} {told}."
     figures.append(replace(det, key="systems-det", description=described, marks=(), caption=caption))
     return replace(
         section, title="Other systems on the same comparisons", figures=tuple(figures), facts=systems.facts,
@@ -347,48 +346,45 @@ def _drivers(report: Report) -> Section:
         "recognised as themselves. A person with many comparisons and few errors counts too. Look at these first: a "
         "wrong label among them changes the numbers most."
     )
-    titles = (f"{say('FAR')}: accepted as others", f"{say('FRR')}: rejected as themselves")
-    parts = [_driver_part(drivers, title) for drivers, title in zip(report.drivers, titles, strict=True)]
+    parts = [_driver_part(rate, parts, report.show_labels) for rate, parts in report.drivers]
     sentences = [sentence, *(_per_person(*pair, level_text(report.level)) for pair in report.per_person)]
     return Section("drivers", "Which people drive the uncertainty", sentences=tuple(sentences), parts=tuple(parts))
 
 
-def _driver_part(drivers: Drivers, title: str) -> Section:
-    name, rate = say(drivers.rate.metric.upper()), drivers.rate
-    key = f"drivers-{rate.metric}"
-    if not drivers.top:
-        sentence = f"No person differs from the others in {name} here, so none stands out."
-        return Section(key, title, sentences=(sentence,))
-    letter = "A" if rate.metric == "far" else "R"
-    columns = (
-        Column("Person"),
-        Column("Share of variance", "number"),
-        Column("Errors", "number"),
-        Column(f"{name} without", "number"),
-    )
-    rows = tuple(
-        (
-            person.label if person.label is not None else f"person\u00a0{letter}{rank}",
-            f"{100 * person.share:.3g}%",
-            f"{count_text(person.errors)} of {count_text(person.comparisons)}\n"
-            f"{'more' if person.more else 'fewer'} than expected",
-            percent(person.rate_without),
+def _driver_part(rate: Rate, parts: Contributions, show_labels: bool) -> Section:
+    name, far, top = say(rate.metric.upper()), rate.metric == "far", parts.largest(TOP)
+    key, title = f"drivers-{rate.metric}", f"{name}: {'accepted as others' if far else 'rejected as themselves'}"
+    if not top.size:
+        return Section(
+            key, title, sentences=(f"No person differs from the others in {name} here, so none stands out.",)
         )
-        for rank, person in enumerate(drivers.top, start=1)
+    tally, half, n = rate.tally.part(rate.metric), parts.how_many_make(0.5), count_text(rate.n_identities)
+    people = {
+        i: str(rate.tally.identities[i]) if show_labels else f"person\u00a0{'A' if far else 'R'}{rank}"
+        for rank, i in enumerate(top.tolist(), start=1)
+    }
+
+    def errors(i: int) -> str:
+        of = f"{count_text(int(tally.errors[rate.index][i]))} of {count_text(int(tally.comparisons[i]))}"
+        return f"{of}\n{'more' if parts.excess[i] > 0.0 else 'fewer'} than expected"
+
+    columns = (
+        Column("Person", cell=lambda i: people[i]),
+        Column("Share of variance", "number", cell=lambda i: f"{100 * parts.share[i]:.3g}%"),
+        Column("Errors", "number", cell=errors),
+        Column(f"{name} without", "number", cell=lambda i: percent(float(parts.rate_without[i]))),
     )
-    largest = max(person.share for person in drivers.top)
-    n = count_text(rate.n_identities)
-    few = f"One of {n} people makes" if drivers.half == 1 else f"{count_text(drivers.half)} of {n} people make"
-    sentence = (
-        f"{few} half of the uncertainty of {name}. The {len(drivers.top)} largest together make "
-        f"{100 * drivers.top_share:.0f}% of it."
-    )
-    told = (
+    caption = (
         f"Overall {name} is {percent(rate.estimate)}; “without” is the rate when the person is left out; “expected” is "
         "the person's share of the comparisons times the overall rate."
     )
-    bars = tuple(person.share / largest for person in drivers.top)
-    return Section(key, title, sentences=(sentence,), tables=(Table(columns, rows, told, bars=bars),))
+    few = f"One of {n} people makes" if half == 1 else f"{count_text(half)} of {n} people make"
+    sentence = (
+        f"{few} half of the uncertainty of {name}. The {top.size} largest together make "
+        f"{100 * parts.share[top].sum():.0f}% of it."
+    )
+    listed = replace(table(people, columns, caption), bars=tuple((parts.share[top] / parts.share[top[0]]).tolist()))
+    return Section(key, title, sentences=(sentence,), tables=(listed,))
 
 
 def _per_person(pooled: Stated, once: Stated, level: str) -> str:
@@ -402,19 +398,18 @@ def _per_person(pooled: Stated, once: Stated, level: str) -> str:
     low, high = sorted((pooled.estimate, once.estimate))
     if high <= ALIKE * low or high == 0.0:
         return f"{sentence}, about the same."
-    part = rate.tally.impostor if rate.metric == "far" else rate.tally.genuine
+    part = rate.tally.part(rate.metric)
     errors, comparisons = part.errors[rate.index], part.comparisons
     order = np.argsort(-comparisons, kind="stable")[: int(np.count_nonzero(comparisons))]
-    top, rest = order[: max(order.size // 10, 1)], order[max(order.size // 10, 1) :]
+    top, rest = np.split(order, [max(order.size // 10, 1)])
+    who, have, make = (
+        ("the person", "has", "makes") if top.size == 1 else (f"the {count_text(top.size)} people", "have", "make")
+    )
     share = f"{100 * comparisons[top].sum() / comparisons.sum():.0f}%"
-    one = top.size == 1
-    what = f"{'has' if one else 'have'} {share} of the places in them"
-    if rate.metric == "frr":
-        what = f"{'makes' if one else 'make'} {share} of them"
+    what = f"{make} {share} of them" if rate.metric == "frr" else f"{have} {share} of the places in them"
     sentence += (
-        f". They differ because people do not weigh the same when comparisons are pooled: "
-        f"{'the person' if one else f'the {count_text(top.size)} people'} with most comparisons {what}, and "
-        f"{percent(errors[top].sum() / comparisons[top].sum())} of those are errors"
+        f". They differ because people do not weigh the same when comparisons are pooled: {who} with most comparisons "
+        f"{what}, and {percent(errors[top].sum() / comparisons[top].sum())} of those are errors"
     )
     left = comparisons[rest].sum()
     return sentence + (f", against {percent(errors[rest].sum() / left)} of the other people's." if left else ".")
@@ -423,82 +418,9 @@ def _per_person(pooled: Stated, once: Stated, level: str) -> str:
 def _suspects(report: Report) -> Section | None:
     if not report.suspects:
         return None
-    parts = []
-    for metric, title in (("far", say("False accepts")), ("frr", say("False rejects"))):
-        rows = tuple(
-            (fixed(r["score"], 6) if r["score"] else "0", *(_side(r, side) for side in "ab"))
-            for r in report.suspects
-            if r["metric"] == metric
-        )
-        columns = (Column("Score", "number"), Column("One side"), Column("Other side"))
-        parts.append(Section(f"suspects-{metric}", title, tables=(Table(columns, rows, f"{title}, worst first."),)))
     sentence = (
         "Listed on request, to check their labels: a wrong label makes the worst errors. This part of the report names "
         "people; share it with care."
     )
-    return Section("suspects", "The worst errors, by name", sentences=(sentence,), parts=tuple(parts))
-
-
-def _side(record: Mapping[str, Any], side: str) -> str:
-    instance = record.get(f"instance_{side}")
-    return str(record[f"identity_{side}"]) + ("" if instance is None else f" / {instance}")
-
-
-# Where it comes from
-
-
-PARAMETERS = {
-    "far": "FARs asked for",
-    "threshold": "Thresholds asked for",
-    "method": "Interval method asked for",
-    "level": "Confidence level",
-    "resamples": "Bootstrap replicates",
-    "distance": "Scores are distances",
-    "group": "Groups from",
-    "people": "Table of people",
-    "fpir": "FPIRs asked for",
-    "gallery_size": "Gallery sizes asked for",
-    "fuse": "Template fusion",
-    "target": "Intervals are for a gallery that is",
-    "keep": "Candidates kept per search",
-    "against": "Compared with",
-    "claim": "Claims",
-    "fta": "Failures to acquire",
-    "fte": "Failures to enrol",
-    "failures": "Table of attempts",
-    "min_dcf": "Detection costs at",
-    "missing": "Missing scores",
-    "repeats": "Repeated comparisons",
-    "weighting": "Rates are means over",
-}
-"""What the parameters of a report are called where their names do not say it."""
-
-
-def source_rows(source: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What made a page, as (what, value)."""
-    rows = [(LABORATORY.get(key, key), str(value)) for key, value in (source.get("laboratory") or {}).items()]
-    rows.append(("Made by", f"matchbound {source.get('version', '–')}"))
-    if source.get("command"):
-        rows.append(("Command", str(source["command"])))
-    for key, value in dict(source.get("parameters") or {}).items():
-        if key == "verb" or value is None:
-            continue
-        rates = key in ("far", "fpir") and isinstance(value, (list, tuple))
-        shown = ", ".join(target_text(rate) for rate in value) if rates else _plain(value)
-        name = PARAMETERS.get(str(key)) or str(key).replace("_", " ").capitalize()
-        rows.append((say(name), level_text(value) if key == "level" else shown))
-    if source.get("seed") is not None:
-        rows.append(("Seed", str(source["seed"])))
-    digest = source.get("input")
-    rows.append(("Digest of the input", _plain(digest) if digest else "not hashed"))
-    return rows
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, (list, tuple)):
-        return ", ".join("not hashed" if item is None else _plain(item) for item in value)
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    tables = tuple(erring_table(worst.metric, worst.to_records(), worst.errors) for worst in report.suspects)
+    return Section("suspects", "The worst errors, by name", sentences=(sentence,), tables=tables)

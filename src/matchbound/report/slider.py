@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matchbound.arraytypes import FloatArray
+from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally
 from matchbound.results.roc import RocCurve
-from matchbound.show.histogram import panel_points
 from matchbound.show.section import Slider
 
 if TYPE_CHECKING:
-    from matchbound.report.page import Point, Stated
+    from matchbound.report.page import Point
 
 POINTS = 390
 """Thresholds of the slider, with those that were asked for."""
 PERSON_POINTS = 150
 """The same where every person counts once: each limit is then solved for on its own."""
+LIMITS = ("low", "high", "upper")
 
 
 def make_slider(curve: RocCurve, level: float, method: str, points: Sequence[Point], focus: int, eer: int) -> Slider:
@@ -39,30 +39,27 @@ def make_slider(curve: RocCurve, level: float, method: str, points: Sequence[Poi
     most = PERSON_POINTS if curve.weighting == "identities" else POINTS
     always = np.unique(np.array([0, len(curve) - 1, eer, *aims], dtype=np.int64))
     chosen = panel_points(curve.far, curve.frr, most - len(asked), always)
-    own, counted = method if method in ("latent", "wilson") else "auto", counted_curve(curve.tally)
-    numbers: dict[str, Any] = {"threshold": curve.thresholds[chosen]}
+    own, counted = method if method in ("latent", "wilson") else "auto", curve.tally.counted
+    numbers: dict[str, Any] = {"threshold": [*curve.thresholds[chosen], *(point.threshold for point in asked)]}
     for name, rates, errors in (
         ("far", curve.far, counted.false_matches),
         ("frr", curve.frr, counted.false_nonmatches),
     ):
         limits = curve.limits_at(chosen, name, level, method=own)  # type: ignore[arg-type]
-        columns = (rates[chosen], limits.low, limits.high, limits.upper, errors[chosen])
-        numbers |= dict(zip(_names(name), (column.copy() for column in columns), strict=True))
-    for index, point in aims.items():
-        _state(numbers, "frr", chosen == index, point.frr)
-    readings = [reading_of(counted, int(k)) for k in chosen]
-    for point in asked:
-        row: dict[str, Any] = {"threshold": point.threshold}
-        for name, stated in (("far", point.far), ("frr", point.frr)):
-            values = (stated.estimate, stated.low, stated.high, stated.upper, stated.errors)
-            row |= dict(zip(_names(name), values, strict=True))
-        numbers = {name: np.append(values, row[name]) for name, values in numbers.items()}
-        readings.append(point.reading)
-    thresholds: FloatArray = numbers["threshold"]
+        stated = [getattr(point, name) for point in asked]
+        numbers[name] = [*rates[chosen], *(number.estimate for number in stated)]
+        numbers[f"{name}_errors"] = [*errors[chosen], *(number.errors for number in stated)]
+        for side in LIMITS:
+            column = getattr(limits, side).copy()
+            for index, point in aims.items() if name == "frr" else ():
+                column[chosen == index] = getattr(point.frr, side)
+            numbers[f"{name}_{side}"] = [*column, *(getattr(number, side) for number in stated)]
+    readings = [*(reading_of(counted, int(k)) for k in chosen), *(point.reading for point in asked)]
+    thresholds = np.array(numbers["threshold"])
     _, first = np.unique(thresholds[::-1], return_index=True)
     order = thresholds.size - 1 - first  # of two at one threshold, the one that was asked for
     numbers = {
-        name: values[order].astype(np.int64 if name.endswith("errors") else np.float64)
+        name: np.array(values, dtype=np.int64 if name.endswith("errors") else np.float64)[order]
         for name, values in numbers.items()
     }
     places = [int(np.abs(numbers["threshold"] - point.threshold).argmin()) for point in points]
@@ -78,18 +75,26 @@ def make_slider(curve: RocCurve, level: float, method: str, points: Sequence[Poi
     )
 
 
-def _names(rate: str) -> list[str]:
-    return [rate, *(f"{rate}_{what}" for what in ("low", "high", "upper", "errors"))]
+def panel_points(far: FloatArray, frr: FloatArray, points: int, always: IntArray) -> IntArray:
+    """Points of a curve for a slider, in increasing order, at most `points` and those of `always`.
 
+    They follow both rates evenly on the probit scale, so that neither tail is jumped over.
+    """
+    from scipy.special import ndtr, ndtri
 
-def _state(numbers: dict[str, Any], rate: str, here: Any, stated: Stated) -> None:
-    for what, value in (("low", stated.low), ("high", stated.high), ("upper", stated.upper)):
-        numbers[f"{rate}_{what}"][here] = value
+    half = max((points - always.size) // 2, 2)
 
+    def spread(rates: FloatArray) -> FloatArray:
+        inside = rates[(rates > 0.0) & (rates < 1.0)]
+        if not inside.size:
+            return np.array([0.5])
+        targets: FloatArray = ndtr(np.linspace(ndtri(inside.min()), ndtri(inside.max()), half))
+        return targets
 
-def counted_curve(curve: CurveTally) -> CurveTally:
-    """The curve of comparisons behind a curve of identities; any other is itself."""
-    return curve.counted
+    by_far = np.searchsorted(far, spread(far))
+    by_frr = np.searchsorted(-frr, -spread(frr))
+    chosen = np.concatenate([by_far, by_frr, always])
+    return np.unique(np.clip(chosen, 0, far.size - 1)).astype(np.int64)
 
 
 def reading_of(curve: CurveTally, index: int, digits: int = 6) -> str:
@@ -98,19 +103,16 @@ def reading_of(curve: CurveTally, index: int, digits: int = 6) -> str:
     For a curve with every step: the one with fewest digits (at least four) that lies where the decisions are the same,
     between this score and the next. Else the threshold to six digits.
     """
-    curve = counted_curve(curve)
+    curve = curve.counted
     exact = float(curve.thresholds[index])
     if not curve.every_step:
         return f"{exact:.{digits}g}"
     following = float(curve.thresholds[index + 1]) if index + 1 < curve.thresholds.size else None
+    sign = 1.0 if curve.distance else -1.0
     for count in range(4, 18):
         text = f"{exact:.{count}g}"
         value = float(text)
-        if curve.distance:
-            same = exact <= value and (following is None or value < following)
-        else:
-            same = value <= exact and (following is None or value > following)
-        if same:
+        if sign * exact <= sign * value and (following is None or sign * value < sign * following):
             return text
     return repr(exact)
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from matchbound.calls.comparison import Where, compare_points
 from matchbound.calls.evaluate import roc
 from matchbound.counting.recount import Source
-from matchbound.counting.run import Executor
 from matchbound.counting.sources import AnySource
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
@@ -16,17 +15,17 @@ from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.readers.read import in_memory
 from matchbound.readers.scan import ScoreFile
-from matchbound.report.page import Systems
+from matchbound.report.page import Settings, Systems, best_supported
 from matchbound.report.slider import reading_of_number
-from matchbound.results.comparison import Comparison, SystemsTable
+from matchbound.results.comparison import SystemsTable
 from matchbound.show.differences import difference_record, systems_records
+from matchbound.show.numbers import count_text
 from matchbound.show.records import Record
 
 Against = AnySource | Mapping[str, AnySource] | Sequence[AnySource]
 KINDS = Comparisons | Embeddings | ScoreFile
 OWN_NAME = "this system"
 FALLBACK_FAR = 0.1
-FEW_ERRORS = 10
 PAIRED_METHODS = ("auto", "dyadic", "latent")
 """Methods that have simultaneous intervals."""
 ELSEWHERE = ("matched", "one-instance")
@@ -69,15 +68,8 @@ def compare_systems(
     systems: Mapping[str, Source],
     targets: Sequence[float],
     thresholds: Sequence[float],
-    *,
-    level: float,
-    method: str,
-    n_resamples: int,
-    rng: int,
-    workers: int | None,
-    executor: Executor | None,
+    settings: Settings,
     known: Sequence[str] = (),
-    weighting: str = "comparisons",
 ) -> Systems:
     """Compare systems at equal FARs, at EER and at thresholds, with intervals.
 
@@ -87,14 +79,10 @@ def compare_systems(
         By name, the report's own first.
     targets, thresholds
         FARs and thresholds; a threshold is that of all systems.
-    method
-        Used where differences have it; else their default.
     known
-        What the report says already.
-    weighting
-        As in `compare`.
+        Notes that the report has already.
     """
-    sources = list(systems.values())
+    sources, weighting, engine = list(systems.values()), settings.weighting, settings.engine
     notes: list[Note] = []
     if thresholds and len({source.distance for source in sources}) > 1:
         text = "some scores are distances and some are not, so the systems are not compared at one threshold"
@@ -102,65 +90,58 @@ def compare_systems(
         thresholds = ()
     aims = [far for far in targets if 0.0 < far < 1.0] or [FALLBACK_FAR]
     points = [*(Where(far=far) for far in aims), *(Where(threshold=value) for value in thresholds)]
-    tables = compare_points(systems, points, workers=workers, executor=executor, weighting=weighting)
+    tables = compare_points(systems, points, weighting=weighting, **engine)
     wanted = [*(("frr", table) for table in tables[: len(aims)]), ("eer", tables[0])]
     wanted += [(metric, table) for table in tables[len(aims) :] for metric in ("far", "frr")]
-    records: list[Record] = []
-    for metric, table in wanted:
-        for record in _records(table, metric, level, method, n_resamples, rng):
-            fixed = record["metric"] in ("far", "frr")
-            records.append(record | ({"reading": reading_of_number(record["threshold_a"])} if fixed else {}))
-    first = next(iter(tables[0].comparisons.values()))
+    records = [record for metric, table in wanted for record in _records(table, metric, settings)]
+    for record in records:
+        if record["metric"] in ("far", "frr"):
+            record["reading"] = reading_of_number(record["threshold_a"])
     notes += [note for table in tables for note in table.warnings if note.code not in ELSEWHERE and note not in known]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MatchboundWarning)  # what there is to say is said of the system already
-        curves = tuple(roc(source, weighting=weighting, workers=workers) for source in sources)
+        curves = tuple(roc(source, weighting=weighting, workers=engine["workers"]) for source in sources)
     unit = "instances" if {source.unit for source in sources} == {"instances"} else "comparisons"
+    fewest = [
+        (far, min(rate.errors for c in table.comparisons.values() for one in (c.a, c.b) for rate in (one.far, one.frr)))
+        for far, table in zip(aims, tables, strict=False)
+    ]
     return Systems(
         names=tuple(systems),
         records=tuple(records),
-        focus=_best_supported(aims, tables),
-        facts=tuple(_facts(tables[0], first, unit)),
+        focus=aims[best_supported(fewest)],
+        facts=tuple(_facts(tables[0], unit)),
         notes=tuple(dict.fromkeys(notes)),
         curves=curves,
     )
 
 
-def _records(table: SystemsTable, metric: str, level: float, method: str, n_resamples: int, rng: int) -> list[Record]:
+def _records(table: SystemsTable, metric: str, settings: Settings) -> list[Record]:
     """One number of all pairs of systems: simultaneous intervals for more than one pair."""
     if len(table.comparisons) > 1:
-        chosen = method if method in PAIRED_METHODS else "auto"
-        return systems_records(table, chosen, level, rng=rng, metrics=(metric,))
+        method = settings.method if settings.method in PAIRED_METHODS else "auto"
+        return systems_records(table, method, settings.level, rng=settings.drawing["rng"], metrics=(metric,))
     (pair, comparison), *_ = table.comparisons.items()
     difference = getattr(comparison, metric)
-    chosen = method if method in difference.methods else "auto"
-    interval = difference.interval(chosen, level, n_resamples=n_resamples, rng=rng)
+    method = settings.method if settings.method in difference.methods else "auto"
+    interval = difference.interval(method, settings.level, **settings.drawing)
     return [difference_record(difference, pair, interval, difference.p_value, comparison)]
 
 
-def _best_supported(aims: Sequence[float], tables: Sequence[SystemsTable]) -> float:
-    """The lowest FAR at which every system has enough errors of both kinds; else the highest."""
-
-    def fewest(comparison: Comparison) -> int:
-        return min(rate.errors for one in (comparison.a, comparison.b) for rate in (one.far, one.frr))
-
-    for far, table in sorted(zip(aims, tables, strict=False), key=lambda pair: pair[0]):
-        if all(fewest(comparison) >= FEW_ERRORS for comparison in table.comparisons.values()):
-            return far
-    return max(aims)
-
-
-def _facts(table: SystemsTable, first: Comparison, unit: str) -> list[tuple[str, str]]:
+def _facts(table: SystemsTable, unit: str) -> list[tuple[str, str]]:
     """What was compared with what, as (what, value)."""
     left: dict[str, int] = {}
     for (a, b), comparison in table.comparisons.items():
         left[a], left[b] = comparison.unmatched
-    names = table.names
+    names, first = table.names, next(iter(table.comparisons.values()))
     rows = [("A, which this report is about", names[0]), ("B", names[1])]
     if len(names) > 2:
         rows = [("Systems", ", ".join(names)), ("This report is about", names[0])]
-    what = f"{first.matched:,} {unit} of {first.n_identities:,} identities"
-    rows.append(("Compared on", what + (", all pairs" if unit == "instances" else "")))
-    rows.append(("Matched by", MATCHES.get(first.matched_by, first.matched_by)))
-    more = [f"{left[name]:,} of {name}" for name in names if left[name]]
-    return [*rows, ("Left out", f"{', '.join(more)}: another system lacks them" if more else "nothing")]
+    compared = f"{count_text(first.matched)} {unit} of {count_text(first.n_identities)} identities"
+    more = [f"{count_text(left[name])} of {name}" for name in names if left[name]]
+    return [
+        *rows,
+        ("Compared on", compared + (", all pairs" if unit == "instances" else "")),
+        ("Matched by", MATCHES.get(first.matched_by, first.matched_by)),
+        ("Left out", f"{', '.join(more)}: another system lacks them" if more else "nothing"),
+    ]
