@@ -94,7 +94,7 @@ def test_without_claims_nothing_is_added() -> None:
     assert not made.costs
     assert "judged" not in render(made, "html").split("</style>")[1]
     with pytest.raises(mb.UsageError, match="needs a threshold"):
-        mb.make_report(golden_table("balanced"), claims=["far<1"])
+        mb.make_report(golden_table("balanced"), claims=["far<0.5"])
     with pytest.raises(mb.UsageError, match="cannot be read"):
         mb.make_report(golden_table("balanced"), claims=["far"])
 
