@@ -70,9 +70,7 @@ class Stated:
     @property
     def record(self) -> Record:
         """For the columns of a table."""
-        settings = {key: getattr(self.number, key, None) for key in ("target", "prior", "preset")}
-        given = {key: value for key, value in settings.items() if value is not None}
-        return {**vars(self), **given, "metric": self.metric, "estimate": self.estimate}
+        return {**self.number.record(None), **vars(self)}
 
 
 @dataclass(frozen=True)
