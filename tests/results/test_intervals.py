@@ -14,7 +14,6 @@ import matchbound as mb
 from matchbound.planning.predictive import Predictive
 from matchbound.results.interval import named
 from matchbound.stats.curve.influence import EffectiveRate, wilson_t
-from matchbound.stats.curve.union import _wilson as union_wilson
 from matchbound.stats.intervals import normal_quantile, t_quantile, wilson, wilson_limits
 from strategies import comparisons
 
@@ -40,7 +39,6 @@ def test_wilson_is_exact_in_all_its_places(p: float, n: float) -> None:
     t_low, t_high = literal_wilson(p, n, t_quantile(0.025, 30.0))
     made = {
         "intervals": (wilson(p, n, 0.025), (low, high)),
-        "union": (union_wilson(p, variance, 1.0, 0.025), (low, high)),
         "planning": ((float(drawn[0][0]), float(drawn[1][0])), (low, high)),
         "influence": (wilson_t(EffectiveRate(p, variance, n, 30.0, 1.0), 0.025), (t_low, t_high)),
         "student": (wilson(p, n, 0.025, 30.0), (t_low, t_high)),

@@ -79,9 +79,8 @@ def _union(point: OperatingPoint, ask: Ask) -> Limits:
         raise UsageError(f"{name} must be a level such as 0.9, or 'calibrate'; got {other!r}")
     other = check_rate(other, name, "0.9", zero=True)
     base = named(ask.options.get("base", "wilson"), ("wilson", "wald"), "base")
-    limits = curves_union.union_limits if point.given == "far" else curves_union.union_limits_far
     rates = curves_union.rates_and_variances(point.curve, base)
-    low, high = limits(rates, point.target, ask.tail, (1.0 - other) / 2.0)
+    low, high = curves_union.union_limits(rates, point.target, ask.tail, (1.0 - other) / 2.0, point.given)
     return Limits(low, high, "union" if base == "wilson" else "union (wald)")
 
 
@@ -254,8 +253,7 @@ class OperatingPoint(CurveStatistic):
 
     @cached_property
     def _rate(self) -> EffectiveRate:
-        rate = curves_influence.frr_at_far_rate if self.given == "far" else curves_influence.far_at_frr_rate
-        return rate(self.curve, self.index)
+        return curves_influence.point_rate(self.curve, self.index, self.given)
 
     @property
     def notes(self) -> tuple[Note, ...]:

@@ -52,12 +52,12 @@ class DyadicSums:
         """
         return self.pair_square + float(self.own @ self.own)
 
-    def corrected(self, units: float) -> float:
+    def corrected(self, units: float, *, floored: bool = True) -> float:
         """The variance without the bias of the plug-in, and not below its floor, for an effective number of units."""
         own, cross, between = bias_factors(units)
         value = own * float(self.own @ self.own) + 2.0 * cross * float(self.own @ self.shared)
-        value += max(between * (float(self.shared @ self.shared) - self.pair_square), self.pair_square)
-        return max(value, self.floor)
+        pairs = between * (float(self.shared @ self.shared) - self.pair_square)
+        return max(value + max(pairs, self.pair_square), self.floor) if floored else value + pairs
 
     def __mul__(self, factor: float) -> DyadicSums:
         return DyadicSums(self.own * factor, self.shared * factor, self.pair_square * factor * factor)

@@ -17,6 +17,7 @@ from matchbound.counts.curve import CurveTally
 from matchbound.stats.curve.influence import point_influence
 from matchbound.stats.curve.rates import index_at_far
 from matchbound.stats.intervals import t_quantile, wilson_limits
+from matchbound.stats.normal import ndtr, ndtri
 from matchbound.stats.resampling import block_rng
 
 MULTIPLIER_BLOCK = 250
@@ -43,10 +44,7 @@ class BandLimits:
 
 def band_grid(low: float, high: float, points: int) -> FloatArray:
     """FARs at which a band is worked out: even on the probit scale, shape (points,)."""
-    from scipy.special import ndtr, ndtri
-
-    ends = ndtri(np.array([low, high]))
-    grid: FloatArray = ndtr(np.linspace(ends[0], ends[1], points))
+    grid = ndtr(np.linspace(ndtri(low), ndtri(high), points))
     grid[0], grid[-1] = low, high
     return grid
 
@@ -85,8 +83,7 @@ def band_limits(
 def _effective(rate: FloatArray, variance: FloatArray, floor: float, count: int) -> FloatArray:
     spread = rate * (1.0 - rate)
     n = np.divide(spread, variance, out=np.full(rate.size, floor), where=(variance > 0.0) & (spread > 0.0))
-    result: FloatArray = np.clip(n, floor, count)
-    return result
+    return np.asarray(np.clip(n, floor, count))
 
 
 def _smooth(n: FloatArray, size: int) -> FloatArray:

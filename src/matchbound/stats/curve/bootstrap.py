@@ -122,16 +122,21 @@ def self_comparisons(curve: SortedCurve) -> FloatArray:
     return np.minimum(sizes.astype(np.float64) ** 2, configuration(curve.impostor_comparisons.astype(np.float64)))
 
 
-def impostor_totals(curve: SortedCurve, draw: Draw) -> FloatArray:
-    """Σ of the weights of all impostor comparisons, shape (B,)."""
+def impostor_totals(curve: SortedCurve, draw: Draw, value: FloatArray | None = None) -> FloatArray:
+    """Σ of the weights of all impostor comparisons, times a value of each (strictest first) if given; shape (B,)."""
     from matchbound.kernels.sweep import quadratic_totals
 
+    size, (number, table) = curve.n_identities, curve.pairs
     if draw.additive:
-        return draw.weights @ curve.impostor_comparisons.astype(np.float64)
-    table = curve.pairs[1]
-    out = np.empty(draw.weights.shape[0])
-    quadratic_totals(table.first, table.second, table.count.astype(np.float64), draw.weights, out)
-    return np.asarray(out + draw.extra * curve.n_impostor)
+        if value is None:
+            return draw.weights @ curve.impostor_comparisons.astype(np.float64)
+        return np.asarray(
+            draw.weights @ (np.bincount(curve.first, value, size) + np.bincount(curve.second, value, size))
+        )
+    amount = table.count.astype(np.float64) if value is None else np.bincount(number, value, table.count.size)
+    totals = np.empty(draw.weights.shape[0])
+    quadratic_totals(table.first, table.second, amount, draw.weights, totals)
+    return np.asarray(totals + draw.extra * float(curve.n_impostor if value is None else value.sum()))
 
 
 def _read(

@@ -17,8 +17,9 @@ import numpy as np
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally
 from matchbound.stats.curve.rates import AreaTerms, curve_variances
-from matchbound.stats.dyadic import bias_factors, effective_number
-from matchbound.stats.intervals import wilson
+from matchbound.stats.dyadic import DyadicSums, bias_factors, effective_number
+from matchbound.stats.intervals import effective_n, wilson
+from matchbound.stats.normal import ndtr, ndtri
 
 SLOPE_BANDWIDTH = 0.75
 """Bandwidth, in probits of FAR, of the straight line whose slope is the curve's slope."""
@@ -63,8 +64,7 @@ class PointInfluence:
             more = bias_factors(self.identities)
             own, cross, far = own * more[0], cross * more[1], far * more[2]
         u, v = frr_share, far_share
-        result: FloatArray = u * u * own + 2.0 * u * v * cross + v * v * far
-        return result
+        return np.asarray(u * u * own + 2.0 * u * v * cross + v * v * far)
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,7 @@ def point_influence(curve: CurveTally, points: IntArray) -> PointInfluence:
 def frr_influence(curve: CurveTally, point: int) -> FloatArray:
     """a_i = (e_i − q·g_i)/T at a point of a curve, shape (G,)."""
     q = float(curve.false_nonmatches[point] / curve.n_genuine)
-    errors = curve.genuine_errors_at(point)
-    result: FloatArray = (errors - q * curve.genuine_comparisons) / curve.n_genuine
-    return result
+    return np.asarray((curve.genuine_errors_at(point) - q * curve.genuine_comparisons) / curve.n_genuine)
 
 
 def curve_slopes(curve: CurveTally, points: IntArray) -> FloatArray:
@@ -114,8 +112,6 @@ def curve_slopes(curve: CurveTally, points: IntArray) -> FloatArray:
     curve, weighted by a Gaussian kernel of bandwidth `SLOPE_BANDWIDTH` and less where few impostors match. The slope b
     of Φ⁻¹(FRR) on Φ⁻¹(FAR) gives λ = −b·φ(Φ⁻¹FRR)/φ(Φ⁻¹FAR), with FRR from the line.
     """
-    from scipy.special import ndtr, ndtri
-
     n, t = curve.n_impostor, curve.n_genuine
     centre = ndtri(np.clip(curve.false_matches[points] / n, 0.5 / n, 1.0 - 0.5 / n))
     wanted = ndtr(centre[:, None] + SLOPE_BANDWIDTH * SLOPE_STEPS)
@@ -133,33 +129,25 @@ def curve_slopes(curve: CurveTally, points: IntArray) -> FloatArray:
     )
     level = mean_y + slope * (centre - mean_x)
     with np.errstate(over="ignore", under="ignore"):
-        result: FloatArray = np.maximum(-slope, 0.0) * np.exp(0.5 * (centre * centre - level * level))
-    return result
+        return np.asarray(np.maximum(-slope, 0.0) * np.exp(0.5 * (centre * centre - level * level)))
 
 
-def frr_at_far_rate(curve: CurveTally, index: int) -> EffectiveRate:
-    """FRR@FAR at a point of the curve, with its effective number of trials.
+def point_rate(curve: CurveTally, index: int, given: str) -> EffectiveRate:
+    """FRR@FAR (`given` is ``"far"``) or FAR@FRR at a point of the curve, with its effective number of trials.
 
     V/(q(1−q)), the reciprocal of the effective number, is averaged geometrically over neighbouring FARs (half to twice
     the target): a few identities make it noisy at a single threshold.
     """
     terms = point_influence(curve, _neighbours(curve, index))
-    ones = np.ones(terms.points.size)
-    q = float(curve.false_nonmatches[index] / curve.n_genuine)
-    floor = float(np.count_nonzero(curve.genuine_comparisons))
-    return _pooled(
-        q, terms.frr_rate, terms.variance(ones, terms.slope, False), floor, curve.trials[1], terms.identities
-    )
-
-
-def far_at_frr_rate(curve: CurveTally, index: int) -> EffectiveRate:
-    """FAR@FRR at a point of the curve, likewise."""
-    terms = point_influence(curve, _neighbours(curve, index))
-    inverse = np.divide(1.0, terms.slope, out=np.zeros_like(terms.slope), where=terms.slope > 0)
+    ones, of_genuine, of_impostor = np.ones(terms.points.size), *_floors(curve)
+    if given == "far":
+        q = float(curve.false_nonmatches[index] / curve.n_genuine)
+        variance = terms.variance(ones, terms.slope, False)
+        return _pooled(q, terms.frr_rate, variance, of_genuine, curve.trials[1], terms.identities)
     p = float(curve.false_matches[index] / curve.n_impostor)
-    floor = float(np.count_nonzero(curve.impostor_comparisons) // 2)
-    variance = terms.variance(inverse, np.ones(terms.points.size), False)
-    return _pooled(p, terms.far_rate, variance, floor, curve.trials[0], terms.identities)
+    inverse = np.divide(1.0, terms.slope, out=np.zeros_like(terms.slope), where=terms.slope > 0)
+    variance = terms.variance(inverse, ones, False)
+    return _pooled(p, terms.far_rate, variance, of_impostor, curve.trials[0], terms.identities)
 
 
 def eer_rate(curve: CurveTally, index: int, estimate: float) -> EffectiveRate:
@@ -168,7 +156,8 @@ def eer_rate(curve: CurveTally, index: int, estimate: float) -> EffectiveRate:
     share = 1.0 / (1.0 + terms.slope)
     variance = terms.variance(share, 1.0 - share, True)
     middle = share * terms.frr_rate + (1.0 - share) * terms.far_rate
-    return _pooled(estimate, middle, variance, _both_floor(curve), _both_count(curve), terms.identities)
+    floor = max(min(_floors(curve)), 1.0)
+    return _pooled(estimate, middle, variance, floor, sum(curve.trials), terms.identities)
 
 
 def area_rate(curve: CurveTally, terms: AreaTerms) -> EffectiveRate:
@@ -182,13 +171,10 @@ def area_rate(curve: CurveTally, terms: AreaTerms) -> EffectiveRate:
     mean_impostor = float(np.diff(matched, prepend=0) @ terms.impostor) / n
     own, shared, square = curve.summed((terms.genuine - mean_genuine) / t, (terms.impostor - mean_impostor) / n)
     size = effective_number(curve.genuine_comparisons)
-    more = bias_factors(size)
-    between = float(shared @ shared) - (square or 0.0)
-    variance = float(own @ own) * more[0] + 2.0 * float(own @ shared) * more[1] + between * more[2]
-    estimate, floor = terms.estimate, _both_floor(curve)
-    spread = estimate * (1.0 - estimate)
-    trials = max(spread / variance, floor) if variance > 0.0 and spread > 0.0 else floor
-    return EffectiveRate(estimate, variance, trials, max(size - 1.0, 1.0), floor)
+    variance = DyadicSums(own, shared, square or 0.0).corrected(size, floored=False)
+    floor = max(min(_floors(curve)), 1.0)
+    trials = effective_n(terms.estimate, variance, floor)
+    return EffectiveRate(terms.estimate, variance, trials, max(size - 1.0, 1.0), floor)
 
 
 def _neighbours(curve: CurveTally, index: int) -> IntArray:
@@ -216,13 +202,10 @@ def _pooled(
     return EffectiveRate(estimate, own / n, n, freedom, floor)
 
 
-def _both_floor(curve: CurveTally) -> float:
-    genuine = np.count_nonzero(curve.genuine_comparisons)
-    return float(max(min(int(genuine), int(np.count_nonzero(curve.impostor_comparisons)) // 2), 1))
-
-
-def _both_count(curve: CurveTally) -> int:
-    return sum(curve.trials)
+def _floors(curve: CurveTally) -> tuple[float, float]:
+    """Least effective numbers of trials of FRR and FAR: identities, and half of them."""
+    genuine, impostor = np.count_nonzero(curve.genuine_comparisons), np.count_nonzero(curve.impostor_comparisons)
+    return float(genuine), float(impostor // 2)
 
 
 def wilson_t(rate: EffectiveRate, tail: float) -> tuple[float, float]:

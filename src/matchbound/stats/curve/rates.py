@@ -73,11 +73,9 @@ def curve_variances(
 
 def _combine(u: int, x: IntArray, v: int, y: IntArray) -> NDArray[Any]:
     """u·x + v·y, as Python integers where int64 could overflow."""
-    if max(int(x.max(initial=0)), int(y.max(initial=0))) < 2**59:
-        small: NDArray[Any] = u * x + v * y
-        return small
-    large: NDArray[Any] = u * x.astype(object) + v * y.astype(object)
-    return large
+    if max(int(x.max(initial=0)), int(y.max(initial=0))) >= 2**59:
+        x, y = x.astype(object), y.astype(object)
+    return np.asarray(u * x + v * y)
 
 
 def _ratio_variance(a: NDArray[Any], b: NDArray[Any], c: int, x: IntArray, n: int, scale: int) -> FloatArray:
@@ -147,19 +145,13 @@ def crossing(far: FloatArray, frr: FloatArray) -> Crossing:
 
 def crossing_of(curve: CurveTally) -> Crossing:
     """The same from the counts, without rates at every point: FAR − FRR never decreases along a curve."""
-    n, t = curve.n_impostor, curve.n_genuine
-
-    def rates(k: int) -> tuple[float, float]:
-        return float(curve.false_matches[k] / n), float(curve.false_nonmatches[k] / t)
-
-    low, high = 0, curve.thresholds.size - 1  # FAR is below FRR at the first point and above it at the last
-    while high - low > 1:
-        middle = (low + high) // 2
-        far, frr = rates(middle)
-        low, high = (low, middle) if far - frr >= 0.0 else (middle, high)
-    around = np.array([rates(low), rates(high)])
-    found = crossing(around[:, 0], around[:, 1])
-    return Crossing(found.estimate, low + found.index)
+    k = crossed_at(curve)
+    near = (
+        curve.false_matches[k - 1 : k + 1] / curve.n_impostor,
+        curve.false_nonmatches[k - 1 : k + 1] / curve.n_genuine,
+    )
+    meeting = crossing(*near)
+    return Crossing(meeting.estimate, k - 1 + meeting.index)
 
 
 @dataclass(frozen=True, eq=False)

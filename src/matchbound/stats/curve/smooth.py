@@ -7,7 +7,9 @@ Binormal: genuine and impostor scores are normal, with their own means and varia
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +18,7 @@ from numpy.typing import NDArray
 from matchbound.arraytypes import FloatArray
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.errors import DataError, UsageError
-from matchbound.stats.curve.bootstrap import CurveReplicates, Draw, curve_draws, joined
+from matchbound.stats.curve.bootstrap import CurveReplicates, Draw, curve_draws, impostor_totals, joined
 from matchbound.stats.normal import ndtr
 from matchbound.stats.resampling import Scheme
 
@@ -141,31 +143,19 @@ def _weighted_moments(
     curve: SortedCurve, draw: Draw, impostor: FloatArray, genuine: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """(mean, standard deviation) of genuine and impostor scores in each replicate, shapes (B, 2)."""
-    from matchbound.kernels.sweep import quadratic_totals
+    size = curve.n_identities
 
-    size, rows = curve.n_identities, draw.weights.shape[0]
-    number, table = curve.pairs
-    made = []
-    for scores, is_genuine in ((genuine, True), (impostor, False)):
+    def genuine_totals(value: FloatArray) -> FloatArray:
+        return np.asarray(draw.weights @ np.bincount(curve.owner, value, size))
+
+    def moments(scores: FloatArray, totals: Callable[[FloatArray], FloatArray]) -> FloatArray:
         centre = float(scores.mean())
-        sums = []
-        for power in (0, 1, 2):
-            value = (scores - centre) ** power
-            if is_genuine:
-                total = draw.weights @ np.bincount(curve.owner, weights=value, minlength=size)
-            elif draw.additive:
-                at_first = np.bincount(curve.first, weights=value, minlength=size)
-                total = draw.weights @ (at_first + np.bincount(curve.second, weights=value, minlength=size))
-            else:
-                total = np.empty(rows)
-                amount = np.bincount(number, weights=value, minlength=table.count.size)
-                quadratic_totals(table.first, table.second, amount, draw.weights, total)
-                total = total + draw.extra * float(value.sum())
-            sums.append(total)
-        mean = sums[1] / sums[0]
-        spread = np.sqrt(np.maximum(sums[2] / sums[0] - mean**2, 0.0))
-        made.append(np.stack([mean + centre, spread], axis=1))
-    return made[0], made[1]
+        weight, first, second = (totals((scores - centre) ** power) for power in (0, 1, 2))
+        mean = first / weight
+        spread = np.sqrt(np.maximum(second / weight - mean**2, 0.0))
+        return np.stack([mean + centre, spread], axis=1)
+
+    return moments(genuine, genuine_totals), moments(impostor, partial(impostor_totals, curve, draw))
 
 
 def _normal_rates(genuine: FloatArray, impostor: FloatArray) -> SmoothRates:

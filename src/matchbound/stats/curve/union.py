@@ -14,7 +14,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveSums, CurveTally, SortedCurve
-from matchbound.stats.curve.rates import SLACK, CurveVariances, curve_variances, index_at_far, index_at_frr
+from matchbound.stats.curve.rates import SLACK, curve_variances, index_at_far
 from matchbound.stats.intervals import effective_n, wald, wilson
 from matchbound.stats.resampling import block_rng
 
@@ -46,23 +46,17 @@ class RatesAndVariances:
     frr_floor: float
     base: str = "wilson"
 
-    def far_interval(self, k: int, tail: float) -> tuple[float, float]:
-        """Wilson's (or Wald's) limits for FAR at point k."""
-        return self._limits(float(self.far[k]), float(self._variances(k).far[0]), self.far_floor, tail)
-
-    def frr_interval(self, k: int, tail: float) -> tuple[float, float]:
-        """Wilson's (or Wald's) limits for FRR at point k."""
-        return self._limits(float(self.frr[k]), float(self._variances(k).frr[0]), self.frr_floor, tail)
-
-    def _limits(self, estimate: float, variance: float, floor: float, tail: float) -> tuple[float, float]:
-        if self.base == "wald":
-            return wald(estimate, variance, min(tail, 0.5))
-        return _wilson(estimate, variance, floor, tail)
-
-    def _variances(self, k: int) -> CurveVariances:
+    def interval(self, metric: str, k: int, tail: float) -> tuple[float, float]:
+        """Wilson's (or Wald's) limits for FAR or FRR at point k."""
         part = self.sums.take(np.array([k]))
         rejected = self.n_genuine - part.accepted_total
-        return curve_variances(part, part.errors_total, self.n_impostor, rejected, self.n_genuine)
+        variances = curve_variances(part, part.errors_total, self.n_impostor, rejected, self.n_genuine)
+        estimate, variance, floor = float(self.far[k]), float(variances.far[0]), self.far_floor
+        if metric == "frr":
+            estimate, variance, floor = float(self.frr[k]), float(variances.frr[0]), self.frr_floor
+        if self.base == "wald":
+            return wald(estimate, variance, min(tail, 0.5))
+        return wilson(estimate, effective_n(estimate, variance, floor), min(tail, 0.5))
 
 
 def rates_and_variances(curve: CurveTally, base: str = "wilson") -> RatesAndVariances:
@@ -79,21 +73,20 @@ def rates_and_variances(curve: CurveTally, base: str = "wilson") -> RatesAndVari
     )
 
 
-def union_limits(curve: RatesAndVariances, target: float, tail: float, tail_far: float) -> tuple[float, float]:
-    """Limits for FRR at FAR = target: FRR intervals at both ends of FAR's interval, joined."""
-    low, high = curve.far_interval(index_at_far(curve.far, target), tail_far)
-    ends = (index_at_far(curve.far, low), max(index_at_far(curve.far, high), _first_at_least(curve.far, high)))
-    limits = [curve.frr_interval(k, tail) for k in ends]
-    return min(pair[0] for pair in limits), max(pair[1] for pair in limits)
+def union_limits(
+    curve: RatesAndVariances, target: float, tail: float, tail_given: float, given: str = "far"
+) -> tuple[float, float]:
+    """Limits for FRR at FAR = target: FRR intervals at both ends of FAR's interval, joined; or with roles exchanged."""
+    rates = curve.far if given == "far" else curve.frr[::-1]  # never decreasing
 
+    def limits(metric: str, at: int, tail: float) -> tuple[float, float]:
+        return curve.interval(metric, at if given == "far" else rates.size - 1 - at, tail)
 
-def union_limits_far(curve: RatesAndVariances, target: float, tail: float, tail_frr: float) -> tuple[float, float]:
-    """The same with the roles exchanged: limits for FAR at FRR = target."""
-    low, high = curve.frr_interval(index_at_frr(curve.frr, target), tail_frr)
-    last = curve.frr.size - 1 - _first_at_least(curve.frr[::-1], high)
-    ends = (index_at_frr(curve.frr, low), min(index_at_frr(curve.frr, high), last))
-    limits = [curve.far_interval(k, tail) for k in ends]
-    return min(pair[0] for pair in limits), max(pair[1] for pair in limits)
+    low, high = limits(given, index_at_far(rates, target), tail_given)
+    reached = min(int(np.searchsorted(rates, high / SLACK, side="left")), rates.size - 1)
+    ends = (index_at_far(rates, low), max(index_at_far(rates, high), reached))
+    lows, highs = zip(*(limits("frr" if given == "far" else "far", end, tail) for end in ends), strict=True)
+    return min(lows), max(highs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,22 +117,22 @@ def calibrate_level_far(curve: SortedCurve, target: float, level: float, n_simul
     frr = curve.false_nonmatches / curve.n_genuine
     truth = float(frr[index_at_far(curve.false_matches / curve.n_impostor, target)])
     levels = np.array(LEVELS)
-    hits, width, made = np.zeros(levels.size), np.zeros(levels.size), 0
+    hits, width, samples = np.zeros(levels.size), np.zeros(levels.size), 0
     for number in range(n_simulations):
         rng = block_rng(seed, number)
         copies = np.bincount(rng.integers(0, curve.n_identities, curve.n_identities), minlength=curve.n_identities)
         drawn = _drawn_curve(curve, copies.astype(np.int64))
         if drawn is None:
             continue
-        made += 1
+        samples += 1
         for row, level_far in enumerate(levels):
             low, high = union_limits(drawn, target, (1.0 - level) / 2.0, (1.0 - level_far) / 2.0)
             hits[row] += low <= truth <= high
             width[row] += high - low
-    made = max(made, 1)
-    good = np.flatnonzero(hits / made >= level)
+    samples = max(samples, 1)
+    good = np.flatnonzero(hits / samples >= level)
     chosen = float(levels[good[0]]) if good.size else float(levels[-1])
-    return Calibration(levels, hits / made, width / made, chosen, bool(good.size))
+    return Calibration(levels, hits / samples, width / samples, chosen, bool(good.size))
 
 
 def _drawn_curve(curve: SortedCurve, copies: IntArray) -> RatesAndVariances | None:
@@ -159,12 +152,3 @@ def _drawn_curve(curve: SortedCurve, copies: IntArray) -> RatesAndVariances | No
         float(max(size // 2, 1)),
         float(copies[curve.genuine_comparisons > 0].sum()),
     )
-
-
-def _first_at_least(rates: FloatArray, value: float) -> int:
-    """The first point of a rate that never decreases at which it reaches the value."""
-    return min(int(np.searchsorted(rates, value / SLACK, side="left")), rates.size - 1)
-
-
-def _wilson(estimate: float, variance: float, floor: float, tail: float) -> tuple[float, float]:
-    return wilson(estimate, effective_n(estimate, variance, floor), min(tail, 0.5))
