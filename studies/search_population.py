@@ -22,7 +22,7 @@ from matchbound.data.candidates import Candidates
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, MatchboundWarning
 from matchbound.results.searches import Searches
-from matchbound.stats.search.sizes import spared
+from matchbound.stats.gallery_sizes import spared
 
 
 @dataclass(frozen=True, eq=False)

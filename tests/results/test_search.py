@@ -16,7 +16,9 @@ from cases import best_first, search_tables
 from conftest import DATA
 from matchbound import results
 from matchbound.counting import search as counting
-from matchbound.stats.search import rates, sizes
+from matchbound.counting.executors import RunOptions
+from matchbound.stats import gallery_sizes as sizes
+from matchbound.stats import searches as rates
 
 GOLDEN = DATA / "search"
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -192,7 +194,7 @@ def _compare_lists(similarity: Any, fuse: Any, seed: int) -> None:
     own = rng.integers(-1, size, n)
     gallery, probes = (mb.Embeddings(v, np.arange(len(v)), similarity) for v in vectors)
     job = counting.make_job(gallery, probes, owner, own, size, fuse, 4)
-    mate, holder, score = counting.search_all(job, workers=2)
+    mate, holder, score = counting.search_all(job, RunOptions(2))
     both = mb.Embeddings(np.concatenate([v.astype(np.float64) for v in vectors]), np.arange(m + n), similarity)
     first, second = np.meshgrid(np.arange(m), m + np.arange(n))
     exact = both.score_pairs(first.reshape(-1), second.reshape(-1)).reshape(n, m)

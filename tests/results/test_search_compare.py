@@ -10,7 +10,7 @@ from hypothesis import given
 import matchbound as mb
 from cases import best_first, search_tables
 from matchbound import results
-from matchbound.stats.search.rates import Unmated, at_rank
+from matchbound.stats.searches import Unmated, at_rank
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 

@@ -13,9 +13,10 @@ import matchbound as mb
 from conftest import DATA
 from matchbound import results
 from matchbound.counting import search as counting
+from matchbound.counting.executors import RunOptions
 from matchbound.report import render
 from matchbound.report.searches import search_document
-from matchbound.stats.search import sizes
+from matchbound.stats import gallery_sizes as sizes
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 
@@ -159,4 +160,4 @@ def test_a_cluster_finds_the_same() -> None:
     import pickle
 
     sent = pickle.loads(pickle.dumps(job))
-    assert np.array_equal(counting.search_all(sent)[2], counting.search_all(job)[2])
+    assert np.array_equal(counting.search_all(sent, RunOptions())[2], counting.search_all(job, RunOptions())[2])

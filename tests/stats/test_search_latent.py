@@ -18,9 +18,9 @@ import naive_latent
 from cases import best_first, search_tables
 from conftest import DATA
 from matchbound import results
+from matchbound.stats import searches as rates
 from matchbound.stats.latent.fit import Curve
 from matchbound.stats.latent.probabilities import excess
-from matchbound.stats.search import rates
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 

@@ -1,9 +1,10 @@
-"""Searches in a gallery (1:N): check the arguments, search, hand out results."""
+"""Searches in a gallery (1:N): search, compare two systems, and the records and verdicts that views are made of."""
 
 from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,13 +19,17 @@ from matchbound.data.candidates import Candidates
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import as_labels, as_text
 from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.metrics import METRICS
 from matchbound.notes import Note
+from matchbound.results.claims import Claim, Statement
 from matchbound.results.comparison import SearchComparison
 from matchbound.results.difference import SearchDifference
-from matchbound.results.interval import check_whole
-from matchbound.results.search_rates import Gallery, SearchNumber, SearchRate, gallery_named
+from matchbound.results.interval import check_whole, limits_record
+from matchbound.results.number import Number
+from matchbound.results.search_rates import Gallery, RateAtSize, SearchNumber, SearchRate, gallery_named
 from matchbound.results.searches import Searches
-from matchbound.stats.search.rates import slope_at
+from matchbound.show.records import Record
+from matchbound.stats.searches import slope_at
 
 if TYPE_CHECKING:
     from matchbound.counting.run import Executor, Progress
@@ -319,7 +324,7 @@ def _at_fpir(a: Searches, b: Searches, fpir: float, rank: int) -> SearchDifferen
     """
     points, systems = [found.fnir_at_fpir(fpir, rank) for found in (a, b)], []
     for point in points:
-        slope = slope_at(point.best, point.crossing, fpir)
+        slope = slope_at(*point.scores, fpir)
         misses, hits = point.fnir.sums, point.fpir.sums
         own = misses.own + misses.holders - slope * hits.holders
         systems.append((replace(misses, own=own), replace(hits, own=slope * hits.own)))
@@ -337,3 +342,62 @@ def _check_same(a: Searches, b: Searches) -> None:
     )
     if not same:
         raise DataError("the two systems were searched with different probes; give the same probes in the same order")
+
+
+def search_records(
+    found: Searches,
+    thresholds: Sequence[float],
+    fpirs: Sequence[float],
+    ranks: Sequence[int],
+    sizes: Sequence[int],
+    *,
+    method: str = "auto",
+    level: float = 0.95,
+    target: str = "random",
+) -> list[Record]:
+    """Every rate asked for with its interval, as plain records; without limits, and with a warning, where undefined."""
+    asked: list[dict[str, Any]] = []
+    for at in thresholds:
+        asked += [{"metric": "fpir", "threshold": at}]
+        asked += [{"metric": "fnir", "threshold": at, "rank": rank} for rank in ranks]
+    asked += [{"metric": "cmc", "rank": rank} for rank in ranks]
+    asked += [{"metric": "fnir@fpir", "given": rate, "fpir": rate, "rank": rank} for rate in fpirs for rank in ranks]
+    asked += [{"metric": "fpir@size", "given": n, "size": n, "threshold": at} for n in sizes for at in thresholds]
+    return [_record(found, each, method, level, target) for each in asked]
+
+
+def _record(found: Searches, asked: dict[str, Any], method: str, level: float, target: str) -> Record:
+    try:
+        number: SearchNumber = METRICS[asked["metric"]].read["searches"](found, asked)
+        number._must_be_defined()
+    except DataError as error:
+        warnings.warn(Note("not-countable", str(error)), MatchboundWarning, stacklevel=3)
+        nothing = {"threshold": None, "estimate": None, **limits_record(None), "level": level}
+        return {**nothing, "gallery": found.gallery_size, "target": target, **asked}
+    if not isinstance(number, RateAtSize):
+        number = replace(number, gallery=gallery_named(target))  # type: ignore[type-var]
+    return number.record(number.interval(_method(number, method), level))
+
+
+def _method(number: Number, method: str) -> str:
+    """The method asked for, where the number has it, or the one that comes nearest."""
+    if method in number.methods:
+        return method
+    return "union" if "union" in number.methods else "auto"
+
+
+def search_claim(
+    found: Searches,
+    statement: Statement,
+    thresholds: Sequence[float],
+    rank: int,
+    *,
+    level: float = 0.95,
+    method: str = "auto",
+    target: str = "random",
+) -> Claim:
+    """The verdict on a requirement about searches, at the one threshold given where it needs one."""
+    at = {"threshold": thresholds[0]} if len(thresholds) == 1 else {}
+    number = found.claimed(statement, rank=rank, **at)
+    options = {"gallery": target} if not isinstance(number, RateAtSize) else {}
+    return statement.judge(number, level=level, method=_method(number, method), **options)

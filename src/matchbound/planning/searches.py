@@ -15,7 +15,7 @@ from matchbound.show.shown import Shown
 from matchbound.stats.intervals import normal_quantile
 from matchbound.stats.latent.fit import Curve
 from matchbound.stats.latent.model import Clusters, Correlations, Design, LatentModel
-from matchbound.stats.search.rates import GalleryVariance, fit_searches, gallery_variance
+from matchbound.stats.searches import GalleryVariance, fit_searches, gallery_variance
 
 if TYPE_CHECKING:
     from matchbound.results.searches import Searches

@@ -8,8 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from matchbound._version import __version__
-from matchbound.calls.search_records import search_claim, search_records
-from matchbound.calls.searching import compare_searches
+from matchbound.calls.searching import compare_searches, search_claim, search_records
 from matchbound.errors import UsageError
 from matchbound.notes import heard
 from matchbound.report.sections import with_source

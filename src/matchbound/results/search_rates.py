@@ -16,20 +16,19 @@ from matchbound.notes import Note
 from matchbound.results.interval import Interval
 from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule
 from matchbound.show.numbers import percent
+from matchbound.stats import gallery_sizes as sizes
 from matchbound.stats.dyadic import effective_number
+from matchbound.stats.gallery_sizes import HitList
 from matchbound.stats.intervals import effective_n, normal_quantile, t_quantile, wilson
-from matchbound.stats.search import sizes
-from matchbound.stats.search.rates import (
+from matchbound.stats.normal import ndtr, ndtri
+from matchbound.stats.searches import (
     HUBS,
-    Ranked,
     SearchSums,
-    Unmated,
     at_errors,
     limits_at_fpir,
     threshold_at,
     with_holders,
 )
-from matchbound.stats.search.sizes import HitList
 
 if TYPE_CHECKING:
     from matchbound.stats.latent import LatentModel
@@ -57,11 +56,9 @@ NO_FNIR = (
 
 def gallery_named(gallery: str) -> Gallery:
     """``"random"`` or ``"fixed"``."""
-    if gallery == "random":
-        return "random"
-    if gallery == "fixed":
-        return "fixed"
-    raise UsageError(f"gallery must be 'random' (enrolled people are a sample) or 'fixed'; got {gallery!r}")
+    if gallery not in ("random", "fixed"):
+        raise UsageError(f"gallery must be 'random' (enrolled people are a sample) or 'fixed'; got {gallery!r}")
+    return "random" if gallery == "random" else "fixed"
 
 
 class SearchNumber(Number):
@@ -75,10 +72,39 @@ class SearchNumber(Number):
         gallery: Gallery
 
         @property
-        def gallery_size(self) -> int: ...
+        def part(self) -> Any: ...
+
+    @property
+    def searches(self) -> int:
+        """All searches of their kind."""
+        return int(self.part.person.size)
+
+    @cached_property
+    def n_identities(self) -> int:
+        """People searched for."""
+        return int(np.unique(self.part.person).size)
+
+    @property
+    def gallery_size(self) -> int:
+        """N."""
+        return int(self.part.size)
+
+    @cached_property
+    def freedom(self) -> float:
+        """J_e − 1, with J_e = n²/Σn_j² people with equally many searches who would weigh as much."""
+        return effective_number(np.bincount(self.part.person)) - 1.0
 
     def _of(self, ask: Ask) -> Gallery:
         return gallery_named(ask.options.get("gallery", self.gallery))
+
+    def _without_hits(self, ask: Ask) -> float:
+        """Wilson's upper limit at no hit among the people searched for."""
+        return wilson(0.0, self.n_identities, ask.tail, self.freedom)[1]
+
+    def _limits(self, low: float, high: float, method: str | None = None, notes: tuple[Note, ...] = ()) -> Limits:
+        """Limits of the rate of errors, as those of this number: CMC is one minus that."""
+        ends = (1.0 - high, 1.0 - low) if self.metric.startswith("cmc") else (low, high)
+        return Limits(*ends, method, notes)
 
     def _fields(self) -> dict[str, Any]:
         names = {"threshold": "threshold", "rank": "rank", "errors": "errors", "searches": "searches"}
@@ -91,14 +117,14 @@ def _latent(rate: SearchRate, ask: Ask) -> Limits:
     model = rate.latent_model(gallery)
     low, high = model.limit(rate.errors, rate.deviate(ask.tail), np.array([False, True]))
     notes = model.limits(rate.errors, ask.level, ask.side).notes
-    if gallery == "random" and isinstance(rate.decided, Unmated) and rate.decided.gallery.rho.pooled > HUBS:
+    if gallery == "random" and rate.metric == "fpir" and rate.part.gallery.rho.pooled > HUBS:
         text = (
-            f"a few enrolled people receive most false hits (ρ_G = {rate.decided.gallery.rho.pooled:.2f}): the "
+            f"a few enrolled people receive most false hits (ρ_G = {rate.part.gallery.rho.pooled:.2f}): the "
             "gallery, not the number of searches, limits this claim. gallery='fixed' is about this gallery alone; see "
             "hubs()"
         )
         notes = (*notes, Note("hubs", text))
-    return rate._limits(low, high, notes)
+    return rate._limits(low, high, notes=notes)
 
 
 def _wilson(rate: SearchRate, ask: Ask) -> Limits:
@@ -108,7 +134,7 @@ def _wilson(rate: SearchRate, ask: Ask) -> Limits:
 
 
 def _naive_wilson(rate: SearchRate, ask: Ask) -> Limits:
-    return rate._limits(*wilson(rate.errors / rate.searches, rate.searches, ask.tail), (NAIVE,))
+    return rate._limits(*wilson(rate.errors / rate.searches, rate.searches, ask.tail), notes=(NAIVE,))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -122,7 +148,7 @@ class SearchRate(SearchNumber):
         In the units of the scores; None for CMC.
     rank
         None for FPIR.
-    decided
+    part : Unmated or Ranked
         The searches.
     gallery
         The default target of intervals and variances.
@@ -131,7 +157,7 @@ class SearchRate(SearchNumber):
     metric: str
     threshold: float | None
     rank: int | None
-    decided: Unmated | Ranked = field(repr=False)
+    part: Any = field(repr=False)
     oriented: float
     gallery: Gallery = "random"
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -152,27 +178,7 @@ class SearchRate(SearchNumber):
     @cached_property
     def errors(self) -> int:
         """Searches that erred."""
-        return int(np.count_nonzero(self.decided.erred(self.oriented)))
-
-    @property
-    def searches(self) -> int:
-        """All searches of their kind."""
-        return int(self.decided.person.size)
-
-    @cached_property
-    def n_identities(self) -> int:
-        """People searched for."""
-        return int(np.unique(self.decided.person).size)
-
-    @property
-    def gallery_size(self) -> int:
-        """N."""
-        return self.decided.size
-
-    @cached_property
-    def freedom(self) -> float:
-        """J_e − 1, with J_e = n²/Σn_j² people with equally many searches who would weigh as much."""
-        return effective_number(np.bincount(self.decided.person)) - 1.0
+        return int(np.count_nonzero(self.part.erred(self.oriented)))
 
     @property
     def estimate(self) -> float:
@@ -183,7 +189,8 @@ class SearchRate(SearchNumber):
     @cached_property
     def sums(self) -> SearchSums:
         """What people add to the rate of errors."""
-        return self.decided.sums(self.oriented)
+        sums: SearchSums = self.part.sums(self.oriented)
+        return sums
 
     def variance(self, gallery: str | None = None) -> float:
         """Variance of the estimate, for a gallery that is ``"random"`` or ``"fixed"``; NaN without searches."""
@@ -208,17 +215,15 @@ class SearchRate(SearchNumber):
     def latent_model(self, gallery: str = "random") -> LatentModel:
         """The latent model fitted to these searches; see docs/explanation/identification.md."""
         self._must_be_defined()
-        decided, random = self.decided, gallery_named(gallery) == "random"
+        part, random = self.part, gallery_named(gallery) == "random"
         if random and self._rotating:
             text = "people are both enrolled and searched for, and the latent model has no form for that; use 'wilson'"
             raise CannotFit(Note("no-model", text))
-        model = decided.margin_model if isinstance(decided, Ranked) and self.metric == "cmc" else decided.model
-        model = at_errors(model, decided.person, decided.people, decided.erred(self.oriented))
-        if not random:
-            return model
-        if isinstance(decided, Unmated):
-            return decided.gallery.added_to(model)
-        more = self.variance("random") - self.variance("fixed")
+        fitted = part.margin_model if self.metric == "cmc" else part.model
+        model = at_errors(fitted, part.person, part.people, part.erred(self.oriented))
+        if random and self.metric == "fpir":
+            return part.gallery.added_to(model)  # type: ignore[no-any-return]
+        more = self.variance("random") - self.variance("fixed") if random else 0.0
         return with_holders(model, more) if more > 0.0 else model
 
     def deviate(self, tail: float) -> float:
@@ -235,7 +240,7 @@ class SearchRate(SearchNumber):
 
     @property
     def _rotating(self) -> bool:
-        return isinstance(self.decided, Unmated) and self.decided.rotating
+        return self.metric == "fpir" and bool(self.part.rotating)
 
     def _fields(self) -> dict[str, Any]:
         return {
@@ -244,10 +249,6 @@ class SearchRate(SearchNumber):
             "effective_n": self.effective_n(),
             "design_effect": self.design_effect(),
         }
-
-    def _limits(self, low: float, high: float, notes: tuple[Note, ...] = ()) -> Limits:
-        """Limits of the rate of errors, as those of this number."""
-        return Limits(1.0 - high, 1.0 - low, notes=notes) if self.metric == "cmc" else Limits(low, high, notes=notes)
 
     def _defined(self) -> bool:
         return self.searches > 0
@@ -271,13 +272,11 @@ def _budget(point: FnirAtFpir, ask: Ask) -> Limits:
 
 def _union(point: FnirAtFpir, ask: Ask) -> Limits:
     """FNIR's Wilson limits at the thresholds where FPIR's meet the target, each at half the error; wide."""
-    from scipy.special import ndtr, ndtri
-
     half = replace(ask, tail=ask.tail / 2.0)
     fpir, ends = _wilson(point.fpir, half), []
     for limit, name in ((fpir.low, "low"), (fpir.high, "high")):
-        moved = 2.0 * float(ndtri(point.target)) - float(ndtri(np.clip(limit, 1e-12, 1.0 - 1e-12)))
-        at = threshold_at(point.best, float(np.clip(ndtr(moved), 0.0, 1.0)))
+        moved = ndtr(2.0 * ndtri(point.target) - ndtri(np.clip(limit, 1e-12, 1.0 - 1e-12)))
+        at = threshold_at(point.scores[0], float(moved))
         ends.append(getattr(_wilson(replace(point.fnir, oriented=at), half), name))
     return Limits(min(ends), max(ends))
 
@@ -315,16 +314,9 @@ class FnirAtFpir(SearchNumber):
         return f"fnir@fpir={self.target:g}"
 
     @property
-    def best(self) -> FloatArray:
-        """Best oriented scores of searches without a mate, descending."""
-        assert isinstance(self.fpir.decided, Unmated)
-        return np.sort(self.fpir.decided.score[:, 0])[::-1]
-
-    @property
-    def crossing(self) -> FloatArray:
-        """The mates' oriented scores where the rank is met, else −∞; ascending."""
-        assert isinstance(self.fnir.decided, Ranked)
-        return np.sort(self.fnir.decided.crossing)
+    def scores(self) -> tuple[FloatArray, FloatArray]:
+        """What decides about false positives, descending, and about misses, ascending."""
+        return self.fpir.part.best, self.fnir.part.ordered
 
     def along(self, fpir: FloatArray | float, tail: float, gallery: Gallery) -> tuple[FloatArray, FloatArray]:
         """Lower and upper limits of FNIR at other FPIRs too, by the latent models of both rates.
@@ -340,7 +332,7 @@ class FnirAtFpir(SearchNumber):
         """
         hits, misses = self.fpir.latent_model(gallery), self.fnir.latent_model("fixed")
         deviates = self.fpir.deviate(tail), self.fnir.deviate(tail)
-        return limits_at_fpir(self.best, self.crossing, hits, misses, fpir, deviates)
+        return limits_at_fpir(*self.scores, hits, misses, fpir, deviates)
 
     @property
     def estimate(self) -> float:
@@ -358,53 +350,26 @@ class FnirAtFpir(SearchNumber):
 
 def _log_t(number: Selectivity, ask: Ask) -> Limits:
     """On the logarithm, with a t quantile; without a hit, from Wilson's bound."""
-    deviate = t_quantile(ask.tail, number.freedom)
     if not number.errors:
-        none = wilson(0.0, number.n_identities, ask.tail, number.freedom)[1]
-        return Limits(0.0, number.hits.size * none, "wilson")
-    error = deviate * math.sqrt(max(number.variance(number._of(ask)), 0.0)) / number.estimate
+        return Limits(0.0, number.gallery_size * number._without_hits(ask), "wilson")
+    error = (
+        t_quantile(ask.tail, number.freedom) * math.sqrt(max(number.variance(number._of(ask)), 0.0)) / number.estimate
+    )
     return Limits(number.estimate * math.exp(-error), number.estimate * math.exp(error))
 
 
-class _OfHits(SearchNumber):
-    """A number made of the list of hits."""
-
-    if TYPE_CHECKING:
-        hits: HitList
-
-    @property
-    def searches(self) -> int:
-        """Searches behind it."""
-        return self.hits.searches
-
-    @property
-    def n_identities(self) -> int:
-        """People searched for."""
-        return int(np.unique(self.hits.person).size)
-
-    @property
-    def freedom(self) -> float:
-        """J_e − 1."""
-        return effective_number(np.bincount(self.hits.person)) - 1.0
-
-    @property
-    def gallery_size(self) -> int:
-        """N."""
-        return self.hits.size
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class Selectivity(_OfHits):
+class Selectivity(SearchNumber):
     """SEL: the mean number of enrolled people who reach the threshold in a search without a mate, N·FMR.
 
     threshold
         In the units of the scores.
-    hits
+    part
         Who reached it.
     """
 
     threshold: float
-    hits: HitList = field(repr=False)
+    part: HitList = field(repr=False)
     gallery: Gallery = "random"
     metric: ClassVar[str] = "selectivity"
     rules: ClassVar[tuple[Rule, ...]] = (Rule("log-t", _log_t, GALLERY),)
@@ -421,16 +386,16 @@ class Selectivity(_OfHits):
     @property
     def estimate(self) -> float:
         """Hits per search."""
-        return self.hits.mean_hits
+        return self.part.mean_hits
 
     @property
     def errors(self) -> int:
         """All hits."""
-        return int(self.hits.hits.sum())
+        return int(self.part.hits.sum())
 
     def variance(self, gallery: str | None = None) -> float:
         """Variance of the estimate, for a gallery that is ``"random"`` or ``"fixed"``."""
-        return self.hits.variance(lambda h: h, gallery_named(gallery or self.gallery))
+        return self.part.variance(lambda h: h, gallery_named(gallery or self.gallery))
 
 
 def _at_size(limits: Callable[[RateAtSize, float], tuple[float, float]], smaller: bool) -> Callable[..., Limits]:
@@ -439,43 +404,41 @@ def _at_size(limits: Callable[[RateAtSize, float], tuple[float, float]], smaller
     def rule(rate: RateAtSize, ask: Ask) -> Limits:
         if smaller != (rate.reach <= 1.0):
             where = "more than" if smaller else "at most"
-            raise DataError(f"{rate.metric}: this method is not for {where} the {rate.hits.size:,} people enrolled")
+            raise DataError(f"{rate.metric}: this method is not for {where} the {rate.part.size:,} people enrolled")
         if rate.errors:
-            low, high = limits(rate, t_quantile(ask.tail, rate.freedom))
-            name = None
-        else:  # (N'/N)·U, U Wilson's upper limit at no hit among the people searched for
-            low, name = 0.0, "wilson"
-            high = min(1.0, rate.reach * wilson(0.0, rate.n_identities, ask.tail, rate.freedom)[1])
-        return Limits(1.0 - high, 1.0 - low, name) if rate.metric == "cmc@size" else Limits(low, high, name)
+            (low, high), name = limits(rate, t_quantile(ask.tail, rate.freedom)), None
+        else:
+            low, high, name = 0.0, min(1.0, rate.reach * rate._without_hits(ask)), "wilson"
+        return rate._limits(low, high, name)
 
     return rule
 
 
 def _u_statistic(rate: RateAtSize, deviate: float) -> tuple[float, float]:
-    estimate, phi = sizes.smaller(rate.hits, rate.size)
-    return sizes.limits(estimate, rate.hits.variance(phi), deviate)
+    estimate, phi = sizes.smaller(rate.part, rate.size)
+    return sizes.limits(estimate, rate.part.variance(phi), deviate)
 
 
 def _probit_normal(rate: RateAtSize, deviate: float) -> tuple[float, float]:
     if rate.reach > MODEL_REACH:
         raise DataError(
-            f"{rate.metric}: {rate.hits.size:,} enrolled people say too little about {rate.size:,}: the model was "
+            f"{rate.metric}: {rate.part.size:,} enrolled people say too little about {rate.size:,}: the model was "
             f"studied to {MODEL_REACH:g} times the gallery. Enrol at least {-(-rate.size // int(MODEL_REACH)):,}, or "
             "use method='bound'"
         )
-    return sizes.larger(rate.hits, rate.size, deviate, 1.0 if rate.metric == "cmc@size" else WARN_REACH)
+    return sizes.larger(rate.part, rate.size, deviate, 1.0 if rate.metric == "cmc@size" else WARN_REACH)
 
 
 def _bracket(rate: RateAtSize, deviate: float) -> tuple[float, float]:
-    low, high = sizes.bracket(rate.hits, rate.size, deviate)
+    low, high = sizes.bracket(rate.part, rate.size, deviate)
     if rate.reach > MODEL_REACH:  # a larger gallery cannot have a lower rate than the one searched
-        spread = rate.hits.variance(lambda h: (h >= 1.0).astype(np.float64))
-        low = max(low, sizes.limits(rate.hits.rate, spread, deviate)[0])
+        spread = rate.part.variance(lambda h: (h >= 1.0).astype(np.float64))
+        low = max(low, sizes.limits(rate.part.rate, spread, deviate)[0])
     return low, high if rate.reach <= LAST_REACH else 1.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RateAtSize(_OfHits):
+class RateAtSize(SearchNumber):
     """FPIR or CMC in a gallery of another size; the enrolled people count as a sample.
 
     By ``"auto"`` smaller galleries have a ``"u-statistic"``, larger ones to eight times the gallery searched
@@ -487,7 +450,7 @@ class RateAtSize(_OfHits):
         N', the gallery asked about.
     threshold, rank
         Whichever the rate has.
-    hits
+    part
         Who reached the threshold (CMC: who beat the mate) in the gallery searched.
     """
 
@@ -495,7 +458,7 @@ class RateAtSize(_OfHits):
     size: int
     threshold: float | None
     rank: int | None
-    hits: HitList = field(repr=False)
+    part: HitList = field(repr=False)
     gallery: Gallery = "random"
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule("u-statistic", _at_size(_u_statistic, True), warns=True),
@@ -504,22 +467,22 @@ class RateAtSize(_OfHits):
     )
 
     def __repr__(self) -> str:
-        return f"RateAtSize({self.metric}={self.estimate:.6g}, {self.size:,} enrolled instead of {self.hits.size:,})"
+        return f"RateAtSize({self.metric}={self.estimate:.6g}, {self.size:,} enrolled instead of {self.part.size:,})"
 
     @property
     def errors(self) -> int:
         """Searches with a hit (CMC: that miss) in the gallery searched."""
-        return int(np.count_nonzero(self.hits.hits))
+        return int(np.count_nonzero(self.part.hits))
 
     @property
     def reach(self) -> float:
         """N'/N: how many times the gallery searched."""
-        return self.size / self.hits.size
+        return self.size / self.part.size
 
     @property
     def estimate(self) -> float:
         """The rate in a gallery of that size; NaN more than sixteen times beyond the gallery searched."""
-        hits = self.hits
+        hits = self.part
         if self.reach > LAST_REACH:
             return float("nan")
         if self.reach <= 1.0:
@@ -534,7 +497,7 @@ class RateAtSize(_OfHits):
         enough, notes = f"{-(-self.size // int(MODEL_REACH)):,}", []
         if self.reach > LAST_REACH:
             text = (
-                f"{self.hits.size:,} enrolled people say too little about {self.size:,}: there is no estimate, and the "
+                f"{self.part.size:,} enrolled people say too little about {self.size:,}: there is no estimate, and the "
                 f"interval is only a logical bound. Search a gallery of at least {enough}"
             )
             notes.append(Note("far-beyond", text))
@@ -550,7 +513,7 @@ class RateAtSize(_OfHits):
                 "can be far off where a few people make most hits. Look at the bracket too"
             )
             notes.append(Note("extrapolated", text))
-        if self.hits.probe is None and self.errors:
+        if self.part.probe is None and self.errors:
             text = "there are too many hits to list, so the gallery's part of the variance is left out"
             notes.append(Note("hits-not-listed", text))
         return tuple(notes)

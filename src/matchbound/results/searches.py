@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -29,8 +30,8 @@ from matchbound.results.search_rates import (
     gallery_named,
 )
 from matchbound.show.shown import Shown
-from matchbound.stats.search.rates import Ranked, Unmated, at_rank, threshold_at
-from matchbound.stats.search.sizes import HitList
+from matchbound.stats.gallery_sizes import HitList
+from matchbound.stats.searches import Ranked, Unmated, at_rank, threshold_at
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -159,10 +160,10 @@ class Searches(Judged, Shown):
         """Whether people are both searched for and enrolled in the searches behind FPIR."""
         return self.tally.nonmated.rotating
 
-    @cached_property
+    @property
     def best(self) -> FloatArray:
         """Best oriented scores of searches without a mate, descending."""
-        return np.sort(self.tally.nonmated.score[:, 0])[::-1]
+        return self._unmated.best
 
     def fpir(self, threshold: float) -> SearchRate:
         """False positive identification rate: the share of searches without a mate that return a candidate.
@@ -185,7 +186,7 @@ class Searches(Judged, Shown):
         Parameters
         ----------
         threshold
-            The decision threshold, in the units of the scores.
+            As for `fpir`.
         rank
             The mate must be among this many best candidates.
         """
@@ -197,7 +198,7 @@ class Searches(Judged, Shown):
         Parameters
         ----------
         rank
-            The mate must be among this many best candidates.
+            As for `fnir`.
         """
         return SearchRate("cmc", None, rank, self.ranked(rank), -np.inf)
 
@@ -209,7 +210,7 @@ class Searches(Judged, Shown):
         fpir
             The target FPIR, between 0 and 1.
         rank
-            The mate must be among this many best candidates.
+            As for `fnir`.
         """
         threshold = self.threshold_at_fpir(fpir)
         at = -threshold if self.tally.distance else threshold
@@ -221,7 +222,7 @@ class Searches(Judged, Shown):
         Parameters
         ----------
         threshold
-            The decision threshold, in the units of the scores.
+            As for `fpir`.
         """
         self.fpir(threshold)._must_be_defined()
         return Selectivity(float(threshold), self.hits(threshold))
@@ -297,26 +298,25 @@ class Searches(Judged, Shown):
         tail_of(confidence, "upper")
         kind = gallery_named(gallery)
         self._fpir_at(np.inf)._must_be_defined()
-        low, high = 0, min(int(np.floor(fpir * self.n_nonmated)), self.n_nonmated - 1)
-        chosen: SearchRate | None = None
-        bound = float("nan")
+
+        def above(place: int) -> SearchRate:
+            """FPIR at the threshold just above the best score at a place."""
+            return replace(self._fpir_at(float(np.nextafter(self.best[place], np.inf))), gallery=kind)
+
+        def bound(place: int) -> float:
+            return above(place).upper_bound(confidence, method)
+
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MatchboundWarning)
-            while low <= high:
-                middle = (low + high) // 2
-                rate = replace(self._fpir_at(float(np.nextafter(self.best[middle], np.inf))), gallery=kind)
-                bound = rate.upper_bound(confidence, method)
-                if bound <= fpir:
-                    chosen, low = rate, middle + 1
-                else:
-                    high = middle - 1
-        if chosen is None:
-            raise DataError(
-                f"no threshold of these searches supports FPIR ≤ {fpir:g} with confidence {confidence:g}: with no hit "
-                f"at all the upper bound is {bound:.3g}, from {self.n_nonmated:,} searches of "
-                f"{self._fpir_at(np.inf).n_identities:,} people. More people who are not enrolled are needed"
-            )
-        return chosen
+            places = range(min(int(fpir * self.n_nonmated), self.n_nonmated - 1) + 1)
+            enough = bisect_right(places, fpir, key=bound)
+            if not enough:
+                raise DataError(
+                    f"no threshold of these searches supports FPIR ≤ {fpir:g} with confidence {confidence:g}: with no "
+                    f"hit at all the upper bound is {bound(0):.3g}, from {self.n_nonmated:,} searches of "
+                    f"{above(0).n_identities:,} people. More people who are not enrolled are needed"
+                )
+        return above(enough - 1)
 
     def among(self, people: Collection[Any]) -> Searches:
         """The searches for some people only, in the same gallery.
@@ -342,9 +342,9 @@ class Searches(Judged, Shown):
         group
             From identity (text or a whole number, as in these searches) to group; by default the groups of the probes.
         threshold
-            The decision threshold, in the units of the scores.
+            As for `fpir`.
         rank
-            The mate must be among this many best candidates.
+            As for `fnir`.
         """
         known = self.group if group is None else group
         if not known:
@@ -363,11 +363,11 @@ class Searches(Judged, Shown):
         Parameters
         ----------
         rank
-            The mate must be among this many best candidates.
+            As for `fnir`.
         level
             Of the band.
         gallery
-            ``"random"``: enrolled people are a sample; ``"fixed"``: this gallery.
+            As for `threshold_for`.
         """
         for rate in (self._fpir_at(np.inf), self.cmc(1)):
             rate._must_be_defined()
@@ -391,7 +391,7 @@ class Searches(Judged, Shown):
         level
             Of the band.
         gallery
-            ``"random"``: enrolled people are a sample; ``"fixed"``: this gallery.
+            As for `threshold_for`.
         """
         last = min(ranks, self.tally.ranks, self.gallery_size)
         places = np.arange(1, last + 1)
@@ -406,7 +406,7 @@ class Searches(Judged, Shown):
         Parameters
         ----------
         threshold
-            The decision threshold, in the units of the scores.
+            As for `fpir`.
         sizes
             Numbers of enrolled people; by default from a quarter of the gallery searched.
         level
@@ -418,7 +418,7 @@ class Searches(Judged, Shown):
         kept = np.array([size for size in chosen if size <= MODEL_REACH * base], dtype=np.int64)
         rates = [replace(first, size=int(size)) for size in kept]
         curve = self._curve("size", f"threshold {threshold:.6g}", kept, rates, level)
-        independent = 1.0 - (1.0 - min(first.hits.mean_hits / base, 1.0)) ** kept.astype(np.float64)
+        independent = 1.0 - (1.0 - min(first.part.mean_hits / base, 1.0)) ** kept.astype(np.float64)
         return replace(curve, independent=np.asarray(independent))
 
     def plot(
@@ -442,7 +442,7 @@ class Searches(Judged, Shown):
         level
             Of the band.
         gallery
-            ``"random"``: enrolled people are a sample; ``"fixed"``: this gallery.
+            As for `threshold_for`.
         ax
             Axes to draw on; by default a new figure.
 
@@ -474,7 +474,7 @@ class Searches(Judged, Shown):
         Parameters
         ----------
         threshold
-            The decision threshold, in the units of the scores.
+            As for `fpir`.
         top
             How many, most hits first.
         """
@@ -489,7 +489,7 @@ class Searches(Judged, Shown):
         Parameters
         ----------
         threshold
-            The decision threshold, in the units of the scores.
+            As for `fpir`.
         """
         u = np.sort(self._single_hits(threshold))[::-1]
         return int(np.searchsorted(np.cumsum(u), u.sum() / 2.0) + 1) if u.sum() else 0
@@ -506,7 +506,7 @@ class Searches(Judged, Shown):
         Parameters
         ----------
         rank
-            The mate must be among this many best candidates.
+            As for `fnir`.
         """
         check_whole(rank, "rank")
         if rank > self.tally.ranks:
@@ -534,7 +534,7 @@ class Searches(Judged, Shown):
         Parameters
         ----------
         threshold
-            The decision threshold, in the units of the scores.
+            As for `fpir`.
         """
         part, reached = self.tally.nonmated, self.tally.reaching(self.oriented(threshold))
         return HitList(part.person, int(part.people.size), *reached, self.tally.size)

@@ -34,6 +34,7 @@ from matchbound.stats.budget import ANGLES
 from matchbound.stats.latent import LatentModel, fit_genuine, own_variance, rank_grid
 from matchbound.stats.latent.fit import Curve, smooth
 from matchbound.stats.latent.probabilities import excess, implied_correlation
+from matchbound.stats.normal import ndtr, ndtri
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,6 +181,11 @@ class Unmated:
         return fit_searches(self.person, self.people, -self.score[:, 0])
 
     @cached_property
+    def best(self) -> FloatArray:
+        """The best scores, descending."""
+        return np.sort(self.score[:, 0])[::-1]
+
+    @cached_property
     def gallery(self) -> GalleryVariance:
         """What a random gallery adds to the variance of FPIR."""
         return gallery_variance(self.person, self.holder, self.score, self.size)
@@ -234,6 +240,11 @@ class Ranked:
     def model(self) -> LatentModel:
         """The latent model of FNIR."""
         return fit_searches(self.person, self.people, self.crossing)
+
+    @cached_property
+    def ordered(self) -> FloatArray:
+        """The deciding scores, ascending."""
+        return np.sort(self.crossing)
 
     @cached_property
     def margin_model(self) -> LatentModel:
@@ -345,7 +356,6 @@ class GalleryVariance:
 
     def added_to(self, model: LatentModel) -> LatentModel:
         """The model with this variance; for upper limits of FPIR, ρ_G is raised in the tail."""
-        from scipy.special import ndtr, ndtri
 
         def beyond(z: FloatArray, upper: BoolArray) -> FloatArray:
             rate = -z if model.mirrored else z
@@ -369,14 +379,12 @@ def with_holders(model: LatentModel, variance: float) -> LatentModel:
 
 
 def gallery_variance(person: IntArray, holder: IntArray, score: FloatArray, size: int) -> GalleryVariance:
-    """ρ_G from single hits at the thresholds of `rank_grid`; see `matchbound.stats.search.rates.hit_sums`.
+    """ρ_G from single hits at the thresholds of `rank_grid`; see `Unmated.sums`.
 
     With B = n² − Σn_j² ordered pairs of searches of different people: c = (Σu² − Σd_jg²)/(N·B) is the mean product of
     single hits on one enrolled person, μ = ((Σu)² − Σu² − Σd_j² + Σd_jg²)/(N(N−1)·B) on two different ones, and
     Φ₂(z, z; ρ_G) = f₁²·c/max(μ, f₁²/4) with f₁ = Σu/(n·N).
     """
-    from scipy.special import ndtri
-
     n, best = float(person.size), np.sort(score[:, 0])[::-1]
     searches = np.bincount(person).astype(np.float64)
     pairs = n * n - float(searches @ searches)
@@ -393,7 +401,7 @@ def gallery_variance(person: IntArray, holder: IntArray, score: FloatArray, size
     same = (uu - dd) / (size * pairs) if rows else one
     different = (u * u - uu - jj + dd) / (size * (size - 1.0) * pairs) if rows else one
     rho = implied_correlation(ndtri(one), one * one * (same / np.maximum(different, one * one / 4.0) - 1.0))
-    z = np.asarray(ndtri(hits / n))
+    z = ndtri(hits / n)
     return GalleryVariance(size, smooth(z, rho, u, POOL, 0.0), z, u / hits)
 
 
@@ -431,8 +439,6 @@ def limits_at_fpir(
     deviates
         Their t quantiles.
     """
-    from scipy.special import ndtr, ndtri
-
     n, given = float(best.size), np.asarray(fpir, dtype=np.float64)
     targets, angles = (part.reshape(-1) for part in np.meshgrid(given.reshape(-1), ANGLES, indexing="ij"))
     own, rest = np.sin(angles) * deviates[0], np.cos(angles) * deviates[1]
@@ -449,8 +455,6 @@ def limits_at_fpir(
 
 def _score_of_rank(best: FloatArray, count: FloatArray) -> FloatArray:
     """The threshold with ⌊count⌋ hits; below three, extrapolated linearly in the probit rate."""
-    from scipy.special import ndtri
-
     n = best.size
     place = np.minimum(np.floor(count + 1e-9).astype(np.int64), n - 1)
     found = np.nextafter(best[place], np.inf)
@@ -468,8 +472,6 @@ def slope_at(best: FloatArray, crossing: FloatArray, fpir: float) -> float:
 
     best : best scores of searches without a mate, descending; crossing : deciding scores of misses, ascending
     """
-    from scipy.special import ndtri
-
     n, total = best.size, crossing.size
     rates = np.geomspace(max(fpir / 2.0, 1.0 / n), min(fpir * 2.0, 0.9), 9)
     cut = best[np.minimum(np.floor(rates * n + 1e-9).astype(np.int64), n - 1)]

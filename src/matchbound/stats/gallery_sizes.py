@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.stats.search.rates import search_sums
+from matchbound.stats.searches import search_sums
 
 Value = Callable[[FloatArray], FloatArray]
 """φ, from numbers of hits to values of searches."""

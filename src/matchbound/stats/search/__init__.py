@@ -1,1 +1,0 @@
-"""Statistics of searches in a gallery (1:N): variances, intervals, other gallery sizes."""
