@@ -1,8 +1,10 @@
-"""Pictures of coverage studies: small panels, one line per method, the nominal level as a dashed line."""
+"""Pictures of coverage studies, as small panels with one line per method, and their rows as CSV."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from matchbound.errors import MissingExtraError, UsageError
@@ -145,3 +147,18 @@ def split(rows: Iterable[Any], key: Callable[[Any], Any]) -> list[list[Any]]:
     for row in rows:
         groups.setdefault(key(row), []).append(row)
     return list(groups.values())
+
+
+def rows_csv(records: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> str:
+    """Records of one kind as CSV after ``# key: value`` lines."""
+    stream = io.StringIO()
+    for key, value in header.items():
+        stream.write(f"# {key}: {value}\n")
+    if records:
+        writer = csv.DictWriter(stream, list(records[0]), lineterminator="\n")
+        writer.writeheader()
+        for record in records:
+            writer.writerow(
+                {key: f"{value:.6g}" if isinstance(value, float) else value for key, value in record.items()}
+            )
+    return stream.getvalue()

@@ -21,13 +21,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from coverage_panels import new_figure
+from coverage_panels import new_figure, rows_csv
 
 import matchbound as mb
 from matchbound._version import __version__
 from matchbound.files.writing import write_atomically
 from matchbound.stats.variance import residual_sums
-from matchbound.study.coverage import rows_csv
 
 DEPENDENCE_IDENTITIES = 400
 DEPENDENCE_FARS = (1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2, 0.3)

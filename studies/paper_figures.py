@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from coverage_panels import STYLES, draw_lines, legend_below, new_figure, panel_title, plot_study, split
+from coverage_panels import STYLES, draw_lines, legend_below, new_figure, panel_title, plot_study, rows_csv, split
 from real_sets import SETS, load
 
 from matchbound._version import __version__
 from matchbound.files.writing import write_atomically
-from matchbound.study.coverage import CURVE_METHODS, CoverageRow, CoverageStudy, coverage_study, rows_csv
+from matchbound.study.coverage import CURVE_METHODS, CoverageRow, CoverageStudy, coverage_study
 from matchbound.study.models import SyntheticModel
 
 PAPER_METHODS = ("naive-wilson", "wilson", "wald", "subsets", "two-level", "vertex", "double-or-nothing")

@@ -16,9 +16,11 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.source import Source
 from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.files.writing import write_atomically
 from matchbound.results.interval import check_level, check_whole, named
 from matchbound.show.figure import Band, Figure, Line, even_axis, log_axis
 from matchbound.show.mpl import draw_panels
+from matchbound.show.records import to_csv
 from matchbound.show.shown import Shown
 from matchbound.stats.intervals import wilson
 from matchbound.stats.resampling import seed_of
@@ -161,10 +163,9 @@ class CoverageStudy(Shown):
         header
             Further facts for the first lines, by key.
         """
-        from matchbound.files.writing import write_atomically
-
         facts = {"source": self.source, "seed": self.seed, **(header or {})}
-        write_atomically(path, rows_csv(self.to_records(), facts))
+        head = "".join(f"# {key}: {value}\n" for key, value in facts.items())
+        write_atomically(path, head + to_csv(self.to_records()))
 
     def plot(
         self, kind: Literal["nominal", "rate", "identities"] = "nominal", *, level: float = 0.95
@@ -454,24 +455,6 @@ def stretched_truth(errors: FloatArray, comparisons: FloatArray, truth: float, f
     there = np.log(truth / (1.0 - truth))
     result: FloatArray = 1.0 / (1.0 + np.exp(-(estimate + factor * (there - estimate))))
     return result
-
-
-def rows_csv(records: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> str:
-    """Records of one kind as CSV after ``# key: value`` lines."""
-    import csv
-    import io
-
-    stream = io.StringIO()
-    for key, value in header.items():
-        stream.write(f"# {key}: {value}\n")
-    if records:
-        writer = csv.DictWriter(stream, list(records[0]), lineterminator="\n")
-        writer.writeheader()
-        for record in records:
-            writer.writerow(
-                {key: f"{value:.6g}" if isinstance(value, float) else value for key, value in record.items()}
-            )
-    return stream.getvalue()
 
 
 def _same(left: Any, right: Any) -> bool:
