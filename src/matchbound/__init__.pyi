@@ -56,7 +56,7 @@ from matchbound.report.make import write_report as write_report
 from matchbound.results.description import describe as describe
 from matchbound.results.interval import Interval as Interval
 from matchbound.results.number import Number as Number
-from matchbound.show.figures import plot_det as plot_det
-from matchbound.show.figures import plot_roc as plot_roc
+from matchbound.show.mpl import plot_det as plot_det
+from matchbound.show.mpl import plot_roc as plot_roc
 from matchbound.study.coverage import coverage_study as coverage_study
 from matchbound.study.models import SyntheticModel as SyntheticModel

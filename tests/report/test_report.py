@@ -21,9 +21,9 @@ from matchbound.counting.sources import recount_of
 from matchbound.counts.curve import CurveTally, curve_of_tally
 from matchbound.report.make import make_report, write_report
 from matchbound.report.page import Point, Report, Stated
-from matchbound.report.slider import make_slider
+from matchbound.report.slider import make_slider, panel_points
 from matchbound.results.roc import RocCurve
-from matchbound.show.histogram import panel_points, score_histogram
+from matchbound.show.figures import score_histogram
 from matchbound.stats.variance import contributions
 from strategies import comparisons, tables
 

@@ -497,7 +497,7 @@ class TestRanks:
 
 
 def test_the_plot_shows_both_correlations(models):
-    from matchbound.show.figures import plot_correlations
+    from matchbound.show.mpl import plot_correlations
 
     axes = plot_correlations(models["far"])
     assert [text.get_text() for text in axes.get_legend().get_texts()] == [

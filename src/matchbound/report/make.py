@@ -38,7 +38,7 @@ from matchbound.results.number import Number
 from matchbound.results.rates import WEIGHTINGS, Rate
 from matchbound.results.roc import RocCurve
 from matchbound.results.searches import Searches
-from matchbound.show.histogram import score_histogram
+from matchbound.show.figures import score_histogram
 from matchbound.show.section import Document
 from matchbound.show.terms import Terms
 from matchbound.stats.variance import Contributions, contributions

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matchbound.results.number import Number
     from matchbound.results.rates import Rate
     from matchbound.results.roc import RocCurve
-    from matchbound.show.histogram import Histogram
+    from matchbound.show.figures import Histogram
     from matchbound.stats.variance import Contributions
 
 FEW_ERRORS = 10

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
@@ -586,16 +586,18 @@ class RocCurve(Judged, Shown):
         -------
         matplotlib.axes.Axes
         """
-        from matchbound.show import figures
-        from matchbound.show.mpl import draw
+        from matchbound.show import figures, mpl
 
+        draw = partial(mpl.draw, ax=ax)
         kinds: dict[str, Callable[[], Axes]] = {
-            "det": lambda: figures.plot_det(self, ax=ax, band=band, level=level, labels=label, colors=color, mark=mark),
-            "roc": lambda: figures.plot_roc(self, ax=ax, band=band, level=level, labels=label, colors=color),
-            "scores": lambda: figures.plot_scores(self, ax=ax, bins=bins, threshold=threshold, log=log),
-            "precision-recall": lambda: draw(figures.precision_recall_figure(self.linkage(prior, level), label), ax),
-            "thresholds": lambda: draw(figures.thresholds_figure(self.linkage(prior, level)), ax),
-            "costs": lambda: draw(figures.costs_figure(self.costs_by_prior(), label), ax),
+            "det": lambda: mpl.plot_det(self, ax=ax, band=band, level=level, labels=label, colors=color, mark=mark),
+            "roc": lambda: mpl.plot_roc(self, ax=ax, band=band, level=level, labels=label, colors=color),
+            "scores": lambda: mpl.plot_scores(self, ax=ax, bins=bins, threshold=threshold, log=log),
+            "precision-recall": lambda: mpl.draw(
+                figures.precision_recall_figure(self.linkage(prior, level), label), ax
+            ),
+            "thresholds": lambda: draw(figures.thresholds_figure(self.linkage(prior, level))),
+            "costs": lambda: draw(figures.costs_figure(self.costs_by_prior(), label)),
         }
         if kind not in kinds:
             raise UsageError(f"kind must be one of {', '.join(kinds)}; got {kind!r}")

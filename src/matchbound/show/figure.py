@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -201,9 +201,11 @@ def log_axis(label: str, low: float, high: float, *, counts: bool = False) -> Ax
     return Axis(label, low, high, "log", tuple((v, write(v)) for v in values if low * 0.999 <= v <= high * 1.001))
 
 
-def even_axis(label: str, low: float, high: float, about: int = 6, suffix: str = "") -> Axis:
+def even_axis(
+    label: str, low: float, high: float, about: int = 6, write: Callable[[float], str] = "{:.6g}".format
+) -> Axis:
     """A linear axis with round ticks."""
-    ticks = tuple((v, f"{v:.6g}{suffix}".replace("-", "\u2212")) for v in even_ticks(low, high, about))
+    ticks = tuple((value, write(value).replace("-", "\u2212")) for value in even_ticks(low, high, about))
     return Axis(label, low, high, "linear", ticks)
 
 

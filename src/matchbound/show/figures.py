@@ -6,212 +6,139 @@ Nothing is computed here but what to draw. `matchbound.show.mpl` draws a figure 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from matchbound.arraytypes import FloatArray
+from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.counts.curve import CurveTally, SortedCurve
+from matchbound.counts.tally import Tally
 from matchbound.errors import UsageError
 from matchbound.show.figure import Axis, Band, Bars, Figure, Line, Mark, Row, Rule, even_axis, log_axis, probit_axis
-from matchbound.show.histogram import score_histogram, without_outposts
-from matchbound.show.mpl import draw
-from matchbound.show.numbers import MINUS, level_text, percent, points, points_span, span, target_text, threshold_text
+from matchbound.show.numbers import MINUS, level_text, percent, points, points_span, span, target_text
 from matchbound.show.records import Record
 from matchbound.show.terms import metric_name, say
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from matchbound.results import bands
     from matchbound.results.linkage import LinkageCurve
     from matchbound.results.roc import RocCurve
     from matchbound.results.searches import SearchCurve
-    from matchbound.show.histogram import Histogram
-    from matchbound.stats.latent import LatentModel
 
-BandKind = Literal["pointwise", "simultaneous"]
 DRAWN_POINTS = 2000
 LOWEST = 1e-5
 """The lowest rate of searches that is drawn."""
+OUTSIDE = 2e-4
+"""Share of a kind of comparison that a histogram may leave out at either end."""
+OUTPOST = 0.4
+"""A score at an end that lies farther from the next than this share of the whole range is left out of a picture."""
+MANY = 20
+"""Scores that differ, below which none is far from all others."""
 MOST_ROWS = 20
 """Rows that a list of intervals has at most."""
 FAR_AWAY = 30.0
 """Rates of groups that differ by more than this factor are drawn on a logarithmic axis."""
 
 
-def plot_det(
-    curves: RocCurve | Sequence[RocCurve],
-    *,
-    labels: str | Sequence[str] | None = None,
-    ax: Axes | None = None,
-    band: BandKind | None = "pointwise",
-    level: float = 0.95,
-    colors: str | Sequence[str] | None = None,
-    mark: bool = True,
-) -> Axes:
-    """DET curves, one or several: FRR against FAR, both on probit scales.
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """Scores by kind.
+
+    edges : float64 array, shape (B + 1,)
+        Increasing, in the units of the scores. Bins may differ in width.
+    genuine, impostor : int64 arrays, shape (B,)
+    outside : int
+        Comparisons beyond the edges.
+    """
+
+    edges: FloatArray
+    genuine: IntArray
+    impostor: IntArray
+    outside: int
+
+
+def without_outposts(scores: FloatArray) -> tuple[int, int]:
+    """First and last of increasing scores to show: a single one far from all others is left out.
+
+    Such is the score that stands for pairs that were never compared.
+    """
+    first, last = 0, scores.size - 1
+    whole = float(scores[-1] - scores[0])
+    if scores.size >= MANY and whole > 0.0:
+        first += int(scores[1] - scores[0] > OUTPOST * whole)
+        last -= int(scores[-1] - scores[-2] > OUTPOST * whole)
+    return first, last
+
+
+def histogram_edges(curve: CurveTally, bins: int = 64) -> FloatArray:
+    """Even edges, in the units of the scores, that leave out at most `OUTSIDE` of either kind at either end.
+
+    Two where all scores are alike.
+    """
+    low, high = _ends(curve, *_below(curve))[1]
+    if high - low <= 1e-9 * max(abs(high), 1e-300):  # one score, or scores all alike
+        reach = max(abs(high), 1.0) / 2.0
+        return np.array([high - reach, high + reach])
+    return np.linspace(low, high, bins + 1)
+
+
+def score_histogram(curve: CurveTally, bins: int = 64, count: Callable[[FloatArray], Tally] | None = None) -> Histogram:
+    """Exact counts of scores between edges.
+
+    A curve with every step is counted between even edges. Of a curve with some points, the comparisons are counted
+    once more; without `count`, edges are at the points nearest to even ones, because only there the counts are known.
 
     Parameters
     ----------
-    curves
-        From `roc`; several are drawn in distinct colours, lines and markers.
-    labels
-        Names for the legend, one per curve.
-    ax
-        Axes to draw on; by default those of a new figure.
-    band
-        ``"pointwise"``, ``"simultaneous"`` or None.
-    level
-        Coverage of the band.
-    colors
-        Of the curves and, lighter, their bands; by default a cycle that is safe for colour-blind readers.
-    mark
-        Mark the equal error rate, with its value.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    See Also
-    --------
-    plot_roc, RocCurve
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> a, b = mb.roc(mb.demo_data()), mb.roc(mb.demo_data(seed=8))
-    >>> ax = mb.plot_det([a, b], labels=["first", "second"])
-    >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['first, EER 0.901%', 'second, EER 1.57%']
+    count
+        Counts the comparisons at thresholds.
     """
-    several, names, hues = _several(curves, labels, colors)
-    return draw(det_figure(several, names, [_band(curve, band, level) for curve in several], hues, mark), ax)
+    score, below, total = _below(curve)
+    edges = histogram_edges(curve, bins)
+    if edges.size == 2 and bins > 1:
+        return Histogram(edges, total[0], total[1], 0)
+    if isinstance(curve, SortedCurve):
+        right = np.searchsorted(score, edges, side="right") - 1
+        place = right if curve.distance else np.searchsorted(score, edges, side="left")
+        place[0], place[-1] = _ends(curve, score, below, total)[0]
+    elif count is not None:
+        tally = count(edges)
+        matched = np.stack([curve.n_genuine - tally.genuine.errors.sum(axis=1), tally.impostor.errors.sum(axis=1) // 2])
+        counts = np.diff(matched if curve.distance else total - matched, axis=1)
+        return Histogram(edges, counts[0].astype(np.int64), counts[1].astype(np.int64), int(total.sum() - counts.sum()))
+    else:
+        place = np.unique(np.abs(score[:, None] - edges[None, :]).argmin(axis=0))
+        edges = score[place]
+    counts = np.diff(below[:, np.clip(place, 0, score.size - 1)], axis=1)
+    outside = int(total.sum()) - int(counts.sum())
+    return Histogram(edges, counts[0].astype(np.int64), counts[1].astype(np.int64), outside)
 
 
-def plot_roc(
-    curves: RocCurve | Sequence[RocCurve],
-    *,
-    labels: str | Sequence[str] | None = None,
-    ax: Axes | None = None,
-    band: BandKind | None = "pointwise",
-    level: float = 0.95,
-    colors: str | Sequence[str] | None = None,
-) -> Axes:
-    """ROC curves, one or several: 1 − FRR against FAR on a logarithmic scale. Parameters as for `plot_det`.
-
-    Parameters
-    ----------
-    curves, labels, ax, band, level, colors
-        As in `plot_det`.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The picture.
-
-    See Also
-    --------
-    plot_det
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> ax = mb.plot_roc(mb.roc(mb.demo_data()), labels="demo")
-    >>> ax.get_xlabel(), ax.get_ylabel()
-    ('FAR', '1 − FRR')
-    """
-    several, names, hues = _several(curves, labels, colors)
-    return draw(roc_figure(several, names, [_band(curve, band, level) for curve in several], hues), ax)
+def _below(curve: CurveTally) -> tuple[FloatArray, IntArray, IntArray]:
+    """Scores in increasing order, how many genuine and impostor comparisons lie below each, and all of them."""
+    score = curve.thresholds if curve.distance else curve.thresholds[::-1]
+    matched = np.stack([curve.n_genuine - curve.false_nonmatches, curve.false_matches])
+    total = np.array([[curve.n_genuine], [curve.n_impostor]])
+    return score, matched if curve.distance else (total - matched)[:, ::-1], total
 
 
-def plot_scores(
-    curve: RocCurve, *, ax: Axes | None = None, bins: int = 60, threshold: float | None = None, log: bool = False
-) -> Axes:
-    """Histograms of genuine and impostor scores, each with area 1.
-
-    Parameters
-    ----------
-    curve
-        From `roc`.
-    ax
-        Axes to draw on; by default those of a new figure.
-    bins
-        Cells of the histograms.
-    threshold
-        Draw a line there.
-    log
-        Logarithmic height, for tails.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The picture.
-
-    See Also
-    --------
-    plot_det, plot_roc
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> ax = plot_scores(mb.roc(mb.demo_data()), threshold=0.6)
-    >>> ax.get_xlabel()
-    'similarity'
-    """
-    if bins < 2:
-        raise UsageError(f"bins must be at least 2; got {bins!r}")
-    tally: Any = curve.tally
-    made = score_histogram(getattr(tally, "pooled", tally), bins)
-    rules = () if threshold is None else (Rule(threshold, f"threshold {threshold_text(threshold)}"),)
-    return draw(scores_figure(made, curve.distance, rules, log=log), ax)
-
-
-def plot_correlations(model: LatentModel, *, ax: Axes | None = None) -> Axes:
-    """Latent correlations over the error rate: dots at each threshold, lines the averages in use.
-
-    Parameters
-    ----------
-    model
-        From ``rates.far.latent_model()`` or ``rates.frr.latent_model()``.
-    ax
-        Axes to draw on; by default new ones.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The picture.
-
-    See Also
-    --------
-    Interval
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> model = mb.evaluate(mb.demo_data(), 0.6).far.latent_model()
-    >>> axes = plot_correlations(model)
-    >>> axes.get_xlabel()
-    'false accept rate'
-    """
-    from scipy.special import ndtr, ndtri
-
-    sign, far = -1.0 if model.mirrored else 1.0, model.metric == "far"
-    seen, pool = model.correlations, np.asarray(ndtri(model.settings.pool(model.metric)))
-    shown = [(seen.pair, seen.rho_pair, "same identity pair" if far else "same identity", 1)]
-    shown += [(seen.identity, seen.rho_identity, "one identity in common", 0)] if far else []
-    lines, marks = [], []
-    for values, average, label, series in shown:
-        lines.append(Line(ndtr(sign * pool), np.full(2, average), label, series))
-        marks += [
-            Mark(float(ndtr(sign * at)), float(np.clip(value, 0.0, 1.0)), series=series)
-            for at, value in zip(seen.z, values, strict=True)
-        ]
-    rates = ndtr(sign * np.concatenate([pool, seen.z]))
-    name = say("false accept" if far else "false reject") + " rate"
-    x = even_axis(name, 0.0, 1.0) if model.mirrored else log_axis(name, float(rates.min()), float(rates.max()))
-    y = even_axis("latent correlation of errors", 0.0, 1.0)
-    return draw(Figure("correlations", "Latent correlations", x, y, lines=tuple(lines), marks=tuple(marks)), ax)
+def _ends(
+    curve: CurveTally, score: FloatArray, below: IntArray, total: IntArray
+) -> tuple[tuple[int, int], tuple[float, float]]:
+    """The points of the curve between which a histogram lies, and its ends in the units of the scores."""
+    low = np.count_nonzero(below <= OUTSIDE * total, axis=1) - 1
+    high = score.size - np.count_nonzero(below >= (1.0 - OUTSIDE) * total, axis=1)
+    first, last = max(int(low.min()), 0), min(int(high.max()), score.size - 1)
+    ends = [float(score[first]), float(score[last])]
+    scores = score[1:] if curve.distance else score[:-1]  # the strictest threshold is not a score
+    inner = without_outposts(scores)
+    if inner[0] > 0 and scores[inner[0]] > ends[0]:
+        first, ends[0] = inner[0], float(scores[inner[0]])
+    if inner[1] < scores.size - 1 and scores[inner[1]] < ends[1]:
+        last, ends[1] = inner[1] + 1, float(scores[inner[1]])
+    return (first, last), (ends[0], ends[1])
 
 
 def det_figure(
@@ -224,23 +151,28 @@ def det_figure(
     """FRR against FAR on probit axes; the equal error rate is marked, or stands in the legend of several curves."""
     low, high = min(_lowest(curve) for curve in curves), 0.5
     ends = _frr_ends(curves, bands, low, high)
-    x, y = probit_axis(say("FAR"), low, high), probit_axis(say("FRR"), *ends)
     lines, marks = [], []
     for k, (curve, name) in enumerate(zip(curves, names, strict=True)):
-        rate = curve.eer().estimate if mark else math.nan
-        told = f"EER {percent(rate)}" if mark else None
-        if len(curves) > 1 and told:
-            name, told = f"{name}, {told}" if name else told, None
+        if mark:
+            rate = curve.eer().estimate
+            text = f"EER {percent(rate)}"
+            if len(curves) > 1:
+                name = f"{name}, {text}" if name else text
+            marks.append(Mark(rate, rate, text if len(curves) == 1 else None, k))
         lines.append(Line(*drawn_points(curve), name, k, color=colors[k] if colors else None))
-        marks += [Mark(rate, rate, told, k)] if mark else []
     if mark:
         corner = np.array([min(low, ends[0]), max(high, ends[1])])
         lines.append(Line(corner, corner, style="guide"))
-    described = f"{say('FAR')} from {target_text(low)} to 50%."
     return Figure(
-        "det", "DET curve" if len(curves) == 1 else "DET curves", x, y, described,
-        bands=_bands(bands, colors), lines=tuple(lines), marks=tuple(marks),
-    )  # fmt: skip
+        "det",
+        "DET curve" if len(curves) == 1 else "DET curves",
+        probit_axis(say("FAR"), low, high),
+        probit_axis(say("FRR"), *ends),
+        f"{say('FAR')} from {target_text(low)} to 50%.",
+        bands=_bands(bands, colors),
+        lines=tuple(lines),
+        marks=tuple(marks),
+    )
 
 
 def roc_figure(
@@ -251,19 +183,17 @@ def roc_figure(
 ) -> Figure:
     """1 − FRR against FAR on a logarithmic axis."""
     low = min(_lowest(curve) for curve in curves)
-    worst, lines = 0.0, []
+    worst = max((float(band.high.max(initial=0.0)) for band in bands if band is not None), default=0.0)
+    lines = []
     for k, (curve, name) in enumerate(zip(curves, names, strict=True)):
         far, frr = drawn_points(curve)
         shown = far > 0.0
         lines.append(Line(far[shown], 1.0 - frr[shown], name, k, color=colors[k] if colors else None))
         worst = max(worst, float(frr[shown].max(initial=0.0)))
-    for band in bands:
-        worst = max(worst, 0.0 if band is None else float(band.high.max(initial=0.0)))
     floor = min(max(math.floor((1.0 - worst) * 10.0 - 1e-9) / 10.0, 0.0), 0.9)
-    y = even_axis(f"1 {MINUS} {say('FRR')}", floor, 1.0, 5)
-    y = Axis(y.label, floor, 1.0, "linear", tuple((v, target_text(round(v, 9))) for v, _ in y.ticks))
-    x = log_axis(say("FAR"), low, 1.0)
+    y = even_axis(f"1 {MINUS} {say('FRR')}", floor, 1.0, 5, write=lambda value: target_text(round(value, 9)))
     described = f"{say('FAR')} from {target_text(low)} to 100%."
+    x = log_axis(say("FAR"), low, 1.0)
     return Figure("roc", "ROC curve", x, y, described, bands=_bands(bands, colors, True), lines=tuple(lines))
 
 
@@ -356,7 +286,7 @@ def groups_figure(
     least = min((value for row in trusted for value in (row[2], row[1]) if value > 0.0), default=top)
     name, dashed = metric_name(metric), Rule(100.0 * overall, f"all: {percent(overall)}")
     label, scale = f"{name}, {level_text(level)} intervals", 100.0
-    axis = even_axis(label, 0.0, min(105.0 * top, 100.0), suffix="%")
+    axis = even_axis(label, 0.0, min(105.0 * top, 100.0), write="{:.6g}%".format)
     if top > FAR_AWAY * least:
         axis, scale = log_axis(label, max(least, 1e-4 * top) / 1.2, min(1.2 * top, 1.0)), 1.0
         dashed = Rule(max(overall, axis.low), dashed.label)
@@ -460,36 +390,6 @@ def drawn_points(curve: RocCurve) -> tuple[FloatArray, FloatArray]:
     fall = np.searchsorted(-y, np.linspace(-y[0], -y[-1], DRAWN_POINTS // 2)).clip(0, x.size - 1)
     at = np.unique(np.concatenate([kept, fall, [0, x.size - 1]]))
     return x[at], y[at]
-
-
-def _several(
-    curves: RocCurve | Sequence[RocCurve], labels: str | Sequence[str] | None, colors: str | Sequence[str] | None
-) -> tuple[list[RocCurve], list[str | None], list[str | None]]:
-    """The curves, a name or None for each, and a colour for each or nothing."""
-    several: list[Any] = list(curves) if isinstance(curves, (list, tuple)) else [curves]
-    if not several:
-        raise UsageError("there is no curve to draw")
-    for curve in several:
-        if not all(hasattr(curve, name) for name in ("far", "frr", "tally")):
-            raise UsageError(f"curves must be results of matchbound.roc; got {type(curve).__name__}")
-    names: list[str | None] = [None] * len(several)
-    if labels is not None:
-        names = [labels] if isinstance(labels, str) else list(labels)
-    hues: list[str | None] = [colors] if isinstance(colors, str) else list(colors or [])
-    if len(names) != len(several):
-        raise UsageError(f"labels must name each of the {len(several)} curves; got {len(names)}")
-    if hues and len(hues) != len(several):
-        raise UsageError(f"colors must hold one for each of the {len(several)} curves; got {len(hues)}")
-    return several, names, hues
-
-
-def _band(curve: RocCurve, kind: BandKind | None, level: float) -> bands.Band | None:
-    """The band of ``curve.band()``: it begins where enough impostor comparisons match."""
-    if kind is None:
-        return None
-    if kind not in ("pointwise", "simultaneous"):
-        raise UsageError(f"band must be 'pointwise', 'simultaneous' or None; got {kind!r}")
-    return curve.band(level, simultaneous=kind == "simultaneous")
 
 
 def _bands(made: Sequence[bands.Band | None], colors: Sequence[str | None], flip: bool = False) -> tuple[Band, ...]:

@@ -1,4 +1,4 @@
-"""Figures drawn by matplotlib, which is imported at use.
+"""Figures drawn by matplotlib, which is imported at use, and pictures of curves and models.
 
 Sizes are chosen to stay readable in a paper column (3.4 inches). Without `ax` a new figure is made through pyplot, so
 that a notebook shows it by itself; ``ax.figure.savefig(...)`` writes it.
@@ -7,17 +7,25 @@ that a notebook shows it by itself; ``ax.figure.savefig(...)`` writes it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
-from matchbound.errors import MissingExtraError
-from matchbound.show.figure import Axis, Figure, Line
-from matchbound.show.numbers import percent
+from matchbound.errors import MissingExtraError, UsageError
+from matchbound.show.figure import Axis, Figure, Line, Mark, Rule, even_axis, log_axis
+from matchbound.show.figures import det_figure, roc_figure, score_histogram, scores_figure
+from matchbound.show.numbers import percent, threshold_text
+from matchbound.show.terms import say
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from matchbound.results import bands
+    from matchbound.results.roc import RocCurve
+    from matchbound.stats.latent import LatentModel
+
+BandKind = Literal["pointwise", "simultaneous"]
 
 COLUMN = (3.4, 2.9)
 SMALL = 8.0
@@ -160,3 +168,205 @@ def _dress(ax: Axes, figure: Figure) -> None:
     if ax.get_legend_handles_labels()[0]:
         above: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 3, "columnspacing": 1.2}
         ax.legend(fontsize=SMALL, frameon=False, **(above if figure.bars else {}))
+
+
+def plot_det(
+    curves: RocCurve | Sequence[RocCurve],
+    *,
+    labels: str | Sequence[str] | None = None,
+    ax: Axes | None = None,
+    band: BandKind | None = "pointwise",
+    level: float = 0.95,
+    colors: str | Sequence[str] | None = None,
+    mark: bool = True,
+) -> Axes:
+    """DET curves, one or several: FRR against FAR, both on probit scales.
+
+    Parameters
+    ----------
+    curves
+        From `roc`; several are drawn in distinct colours, lines and markers.
+    labels
+        Names for the legend, one per curve.
+    ax
+        Axes to draw on; by default those of a new figure.
+    band
+        ``"pointwise"``, ``"simultaneous"`` or None.
+    level
+        Coverage of the band.
+    colors
+        Of the curves and, lighter, their bands; by default a cycle that is safe for colour-blind readers.
+    mark
+        Mark the equal error rate, with its value.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    See Also
+    --------
+    plot_roc, RocCurve
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> a, b = mb.roc(mb.demo_data()), mb.roc(mb.demo_data(seed=8))
+    >>> ax = mb.plot_det([a, b], labels=["first", "second"])
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['first, EER 0.901%', 'second, EER 1.57%']
+    """
+    several, names, hues = _several(curves, labels, colors)
+    return draw(det_figure(several, names, [_band(curve, band, level) for curve in several], hues, mark), ax)
+
+
+def plot_roc(
+    curves: RocCurve | Sequence[RocCurve],
+    *,
+    labels: str | Sequence[str] | None = None,
+    ax: Axes | None = None,
+    band: BandKind | None = "pointwise",
+    level: float = 0.95,
+    colors: str | Sequence[str] | None = None,
+) -> Axes:
+    """ROC curves, one or several: 1 − FRR against FAR on a logarithmic scale.
+
+    Parameters
+    ----------
+    curves, labels, ax, band, level, colors
+        As in `plot_det`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The picture.
+
+    See Also
+    --------
+    plot_det
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> ax = mb.plot_roc(mb.roc(mb.demo_data()), labels="demo")
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('FAR', '1 − FRR')
+    """
+    several, names, hues = _several(curves, labels, colors)
+    return draw(roc_figure(several, names, [_band(curve, band, level) for curve in several], hues), ax)
+
+
+def plot_scores(
+    curve: RocCurve, *, ax: Axes | None = None, bins: int = 60, threshold: float | None = None, log: bool = False
+) -> Axes:
+    """Histograms of genuine and impostor scores, each with area 1.
+
+    Parameters
+    ----------
+    curve
+        From `roc`.
+    ax
+        Axes to draw on; by default those of a new figure.
+    bins
+        Cells of the histograms.
+    threshold
+        Draw a line there.
+    log
+        Logarithmic height, for tails.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The picture.
+
+    See Also
+    --------
+    plot_det, plot_roc
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> ax = plot_scores(mb.roc(mb.demo_data()), threshold=0.6)
+    >>> ax.get_xlabel()
+    'similarity'
+    """
+    if bins < 2:
+        raise UsageError(f"bins must be at least 2; got {bins!r}")
+    rules = () if threshold is None else (Rule(threshold, f"threshold {threshold_text(threshold)}"),)
+    return draw(scores_figure(score_histogram(curve.tally.counted, bins), curve.distance, rules, log=log), ax)
+
+
+def plot_correlations(model: LatentModel, *, ax: Axes | None = None) -> Axes:
+    """Latent correlations over the error rate: dots at each threshold, lines the averages in use.
+
+    Parameters
+    ----------
+    model
+        From ``rates.far.latent_model()`` or ``rates.frr.latent_model()``.
+    ax
+        Axes to draw on; by default new ones.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The picture.
+
+    See Also
+    --------
+    Interval
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> model = mb.evaluate(mb.demo_data(), 0.6).far.latent_model()
+    >>> axes = plot_correlations(model)
+    >>> axes.get_xlabel()
+    'false accept rate'
+    """
+    from scipy.special import ndtr, ndtri
+
+    sign, far = -1.0 if model.mirrored else 1.0, model.metric == "far"
+    seen, pool = model.correlations, np.asarray(ndtri(model.settings.pool(model.metric)))
+    shown = [(seen.pair, seen.rho_pair, "same identity pair" if far else "same identity", 1)]
+    shown += [(seen.identity, seen.rho_identity, "one identity in common", 0)] if far else []
+    lines, marks = [], []
+    for values, average, label, series in shown:
+        lines.append(Line(ndtr(sign * pool), np.full(2, average), label, series))
+        marks += [
+            Mark(float(ndtr(sign * at)), float(np.clip(value, 0.0, 1.0)), series=series)
+            for at, value in zip(seen.z, values, strict=True)
+        ]
+    rates = ndtr(sign * np.concatenate([pool, seen.z]))
+    name = say("false accept" if far else "false reject") + " rate"
+    x = even_axis(name, 0.0, 1.0) if model.mirrored else log_axis(name, float(rates.min()), float(rates.max()))
+    y = even_axis("latent correlation of errors", 0.0, 1.0)
+    return draw(Figure("correlations", "Latent correlations", x, y, lines=tuple(lines), marks=tuple(marks)), ax)
+
+
+def _several(
+    curves: RocCurve | Sequence[RocCurve], labels: str | Sequence[str] | None, colors: str | Sequence[str] | None
+) -> tuple[list[RocCurve], list[str | None], list[str | None]]:
+    """The curves, a name or None for each, and a colour for each or nothing."""
+    several: list[Any] = list(curves) if isinstance(curves, (list, tuple)) else [curves]
+    if not several:
+        raise UsageError("there is no curve to draw")
+    for curve in several:
+        if not all(hasattr(curve, name) for name in ("far", "frr", "tally")):
+            raise UsageError(f"curves must be results of matchbound.roc; got {type(curve).__name__}")
+    names: list[str | None] = [None] * len(several)
+    if labels is not None:
+        names = [labels] if isinstance(labels, str) else list(labels)
+    hues: list[str | None] = [colors] if isinstance(colors, str) else list(colors or [])
+    if len(names) != len(several):
+        raise UsageError(f"labels must name each of the {len(several)} curves; got {len(names)}")
+    if hues and len(hues) != len(several):
+        raise UsageError(f"colors must hold one for each of the {len(several)} curves; got {len(hues)}")
+    return several, names, hues
+
+
+def _band(curve: RocCurve, kind: BandKind | None, level: float) -> bands.Band | None:
+    """The band of ``curve.band()``: it begins where enough impostor comparisons match."""
+    if kind is None:
+        return None
+    if kind not in ("pointwise", "simultaneous"):
+        raise UsageError(f"band must be 'pointwise', 'simultaneous' or None; got {kind!r}")
+    return curve.band(level, simultaneous=kind == "simultaneous")
