@@ -156,18 +156,6 @@ def share_of_hits(product: Any, cut: Any) -> float:
     return sum(x >= float(cut) for x in seen) / len(seen) if seen else 0.0
 
 
-def fill_product(rows: Any, panels: Any, width: int, tile: Any, _stride: int, _: Any, lanes: int = 64) -> Any:
-    """The products of a tile, shape (rows, cols); panel by panel, number by number, column by column."""
-    left = rows.astype(np.float64).reshape(-1, width)
-    right = panels.astype(np.float64).reshape(-1, width, lanes).transpose(0, 2, 1).reshape(-1, width)
-    return np.array(
-        [
-            [math.fsum(left[r] * right[c]) for c in range(tile.col0, tile.col0 + tile.cols)]
-            for r in range(tile.row0, tile.row0 + tile.rows)
-        ]
-    )
-
-
 def largest_offset(raw: Any, start: int, stop: int, centre: Any) -> float:
     """The largest |x_k − centre_k|."""
     return max((abs(float(x) - c) for row in raw[start:stop] for x, c in zip(row, centre, strict=True)), default=0.0)

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from matchbound import scratch as room_module
-from matchbound.counting import allpairs as job_module
-from matchbound.counting import allpairs as workers_module
+from matchbound.counting import allpairs as allpairs_module
 from matchbound.counting import layout as layout_module
 from matchbound.counting import screen as screen_module
 from matchbound.counting.allpairs import tally_embeddings
@@ -90,7 +89,7 @@ def test_counts_equal_a_loop(
     thresholds = some_thresholds(rng, data, count)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(layout_module.lay_out, "__defaults__", (span, layout_module.PIECE_ROWS))
-        patch.setattr(job_module, "PIECE_ROWS", max(span // 4, 2))
+        patch.setattr(allpairs_module, "PIECE_ROWS", max(span // 4, 2))
         tally = tally_embeddings(data, thresholds, RunOptions(workers=workers), pairs=pairs, prune=prune)
     np.testing.assert_array_equal(tally.thresholds, thresholds)
     assert_equal(tally, tally_by_loop(data, thresholds), pairs=pairs)
@@ -100,17 +99,10 @@ def test_counts_equal_a_loop(
 @given(
     seed=st.integers(0, 2**32 - 1),
     similarity=st.sampled_from(["cosine", "euclidean"]),
-    limit=st.sampled_from([0, 1 << 18]),
-    looked_up=st.sampled_from([-1.0, 2.0]),
     sizes=st.lists(st.sampled_from([1, 1, 2, 3, 5, 20, 70]), min_size=2, max_size=8),
 )
-def test_dense_blocks_count_columns_either_way(
-    seed: int, similarity: Any, limit: int, looked_up: float, sizes: list[int]
-) -> None:
-    """Pairs of 1 to 4,900 comparisons, all thresholds reached by many; columns counted at once and afterwards.
-
-    Every comparison is looked up, or those that reach a threshold; one threshold is there twice.
-    """
+def test_dense_blocks_equal_a_loop(seed: int, similarity: Any, sizes: list[int]) -> None:
+    """Pairs of 1 to 4,900 comparisons, all thresholds reached by many; one threshold is there twice."""
     rng = np.random.default_rng(seed)
     identity = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     data = Embeddings(np.round(rng.standard_normal((identity.size, 4)), 1) + 0.05, identity, similarity)
@@ -119,9 +111,7 @@ def test_dense_blocks_count_columns_either_way(
     every = np.unique(np.concatenate([scores[:: max(1, scores.size // 30)], [scores[0] - 1.0, scores[-1] + 1.0]]))
     thresholds = np.concatenate([every[lowest:], every[lowest : lowest + 1]])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(workers_module, "CELLS_IN_CACHE", limit)
-        patch.setattr(workers_module, "DENSE_SHARE", -1.0)
-        patch.setattr(workers_module, "LOOKED_UP_SHARE", looked_up)
+        patch.setattr(allpairs_module, "DENSE_SHARE", -1.0)
         patch.setattr(layout_module.lay_out, "__defaults__", (128, layout_module.PIECE_ROWS))
         tally = tally_embeddings(data, thresholds, RunOptions(workers=1), prune="none")
     assert_equal(tally, tally_by_loop(data, thresholds), pairs=False)
@@ -148,7 +138,7 @@ def test_dense_blocks_at_more_thresholds_than_fit_a_key(monkeypatch: pytest.Monk
     data = Embeddings(
         rng.standard_normal((60, 4)), np.repeat(np.arange(16), [1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 9, 1, 1, 2, 8, 9])
     )
-    monkeypatch.setattr(workers_module, "DENSE_SHARE", -1.0)
+    monkeypatch.setattr(allpairs_module, "DENSE_SHARE", -1.0)
     thresholds = np.sort(rng.uniform(-1, 1, 2100))
     tally = tally_embeddings(data, thresholds, RunOptions(workers=1), prune="none")
     few = rng.choice(thresholds.size, 40, replace=False)
@@ -208,7 +198,7 @@ def test_vectors_of_the_smallest_numbers(dtype: Any, similarity: Any) -> None:
 @pytest.mark.parametrize("count", [1, 40])
 def test_an_identity_with_half_of_all_rows(count: int, prune: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout_module.lay_out, "__defaults__", (200, 64))
-    monkeypatch.setattr(job_module, "SCREENED_PIECE_ROWS", 130)
+    monkeypatch.setattr(allpairs_module, "SCREENED_PIECE_ROWS", 130)
     rng = np.random.default_rng(10)
     identity = np.where(rng.random(900) < 0.5, 0, rng.integers(1, 150, size=900))
     vectors = rng.standard_normal((150, 8))[identity] + rng.standard_normal((900, 8))
@@ -259,7 +249,7 @@ def test_a_screen_pays_on_structured_data_and_changes_nothing(
     base = structured(5000, 64, 11, decay)
     data = Embeddings(base.vectors, base.codes, similarity)
     threshold = score_quantiles(data, np.array([1e-3]))
-    screen = job_module.make_job(data, -threshold if data.distance else threshold, False).screen
+    screen = allpairs_module.make_job(data, -threshold if data.distance else threshold, False).screen
     assert isinstance(screen, kind)
     plain = tally_embeddings(data, threshold, pairs=True, prune="none")
     pruned = tally_embeddings(data, threshold, pairs=True)
@@ -279,10 +269,10 @@ def test_a_screen_is_left_where_it_would_not_pay(
 ) -> None:
     """Where bytes are no faster than floats, and where most comparisons match."""
     if not fast:
-        monkeypatch.setattr(job_module, "COSTS", COSTS._replace(byte=2 * COSTS.column))
+        monkeypatch.setattr(allpairs_module, "COSTS", COSTS._replace(byte=2 * COSTS.column))
     rng = np.random.default_rng(12)
     data = Embeddings(rng.standard_normal((5000, 64)).astype(np.float32), rng.integers(0, 900, size=5000))
-    job = job_module.make_job(data, score_quantiles(data, np.array([far])), False)
+    job = allpairs_module.make_job(data, score_quantiles(data, np.array([far])), False)
     assert (job.screen is not None) == screened
 
 
@@ -374,7 +364,7 @@ def test_the_dense_path_counts_what_the_table_counts(similarity: Any, monkeypatc
     grid = np.concatenate([rng.choice(table.score, 500), np.quantile(table.score, np.linspace(0.001, 0.95, 500))])
     expected = tally_comparisons(table, grid, pairs=False)
     for share in (-1.0, 2.0):
-        monkeypatch.setattr(workers_module, "DENSE_SHARE", share)
+        monkeypatch.setattr(allpairs_module, "DENSE_SHARE", share)
         made = tally_embeddings(data, grid)
         assert np.array_equal(made.genuine.errors, expected.genuine.errors)
         for name in ("comparisons", "errors", "sum_nm", "sum_nn"):

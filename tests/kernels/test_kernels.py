@@ -22,8 +22,7 @@ from test_allpairs import assert_equal
 
 import matchbound as mb
 import naive_kernels as naive
-from matchbound.counting import allpairs as job_module
-from matchbound.counting import allpairs as workers_module
+from matchbound.counting import allpairs as allpairs_module
 from matchbound.counting import search as search_module
 from matchbound.counting.allpairs import tally_embeddings
 from matchbound.counting.executors import RunOptions
@@ -61,16 +60,6 @@ def _pool(before: Any, after: Any, result: Any) -> None:
     assert list(zip(*(part[:result].tolist() for part in after), strict=True)) == blocks
 
 
-def _fill_product(before: Any, after: Any, _: Any) -> None:
-    tile, stride, out = before[3], before[4], after[5]
-    shift = tile.col0 % 64
-    found = out[: tile.rows * stride].reshape(tile.rows, stride)[:, shift : shift + tile.cols]
-    expected = naive.fill_product(*before)
-    rows, columns = np.indices(expected.shape)
-    counted = (tile.col0 + columns > tile.row0 + rows) if tile.diagonal else np.ones(expected.shape, dtype=bool)
-    close(found[counted], expected[counted], rtol=1e-4, atol=1e-5)
-
-
 def _fill_rows(before: Any, after: Any, _: Any) -> None:
     left, right, reach = naive.fill_rows(*before)
     close(after[4], left, rtol=1e-6, atol=1e-7)
@@ -101,7 +90,6 @@ BY_CALL: dict[str, Check] = {
     "kernels.exact._score_pairs": writes(naive.score_pairs),
     "kernels.exact._squared_lengths": writes(naive.squared_lengths),
     "kernels.pav.pool": _pool,
-    "kernels.product.fill_product": _fill_product,
     "kernels.product.fill_rows": _fill_rows,
     "kernels.product.largest_offset": returns(naive.largest_offset),
     "kernels.quadratic._add_forms": writes(naive.add_forms),
@@ -127,8 +115,7 @@ BY_RESULT = {
     "kernels.bins.bin_block": {"prune": "none", "share": 2.0, "count": 40},
     "kernels.count.count_block": {"prune": "none", "share": 2.0, "count": 1},
     "kernels.dense.add_columns": {"prune": "none", "share": -1.0, "count": 40},
-    "kernels.dense.bin_dense_block": {"prune": "none", "share": -1.0, "count": 40, "packed": False},
-    "kernels.dense.bin_dense_pieces": {"prune": "none", "share": -1.0, "count": 40},
+    "kernels.dense.bin_dense_block": {"prune": "none", "share": -1.0, "count": 40},
 }
 """Kernels that carry books from block to block: the whole tally is compared with `tally_by_loop`."""
 
@@ -262,9 +249,6 @@ def _allpairs() -> None:
         middle = np.quantile(data.comparisons().score, [0.3, 0.7])
         for thresholds in (middle[:1], middle):
             tally_embeddings(data, thresholds, RunOptions(workers=1), prune="none")
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(job_module, "_pack", lambda right, workers: None)  # the products of NumPy
-            tally_embeddings(data, middle, RunOptions(workers=1), prune="none")
 
 
 @pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -274,26 +258,13 @@ def test_kernels_equal_their_twins_on_what_the_library_gives_them() -> None:
         _searches()
         _protocols()
         _allpairs()
-    needed = set(BY_CALL)
-    if not kernels_with_wide_vectors():
-        needed.discard("kernels.product.fill_product")
-    assert sorted(name for name in needed if not calls[name]) == [], "kernels that no run called"
-
-
-def kernels_with_wide_vectors() -> bool:
-    from matchbound.kernels.product import wide_vectors
-
-    return wide_vectors()
+    assert sorted(name for name in BY_CALL if not calls[name]) == [], "kernels that no run called"
 
 
 @pytest.mark.parametrize("name", BY_RESULT)
 def test_kernels_that_keep_books_tally_what_a_loop_tallies(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     how: dict[str, Any] = BY_RESULT[name]
-    monkeypatch.setattr(workers_module, "DENSE_SHARE", how["share"])
-    if not how.get("packed", True):
-        monkeypatch.setattr(job_module, "_pack", lambda right, workers: None)  # the products of NumPy
-    elif name.endswith("pieces") and not kernels_with_wide_vectors():
-        pytest.skip("this processor multiplies by NumPy")
+    monkeypatch.setattr(allpairs_module, "DENSE_SHARE", how["share"])
     for similarity in ("cosine", "euclidean"):
         data = _embeddings(similarity)
         thresholds = np.quantile(data.comparisons().score, np.linspace(0.2, 0.9, how["count"]))

@@ -15,24 +15,21 @@ from matchbound.counting.factors import Factors, make_factors
 from matchbound.counting.layout import PIECE_ROWS, Layout, Piece, lay_out
 from matchbound.counting.partial import PartialTally, finish, sorted_thresholds, sums_may_wrap
 from matchbound.counting.screen import COSTS, FEWEST_ROWS, screen_that_pays
-from matchbound.counting.threads import in_slices, one_blas_thread
+from matchbound.counting.threads import one_blas_thread
 from matchbound.counts.tally import Tally
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import label_bytes
 from matchbound.scratch import room_for
 
 if TYPE_CHECKING:
-    from matchbound.kernels.blocks import Block, Books, Rows, Sums, Tile
+    from matchbound.kernels.blocks import Block, Rows, Sums, Tile
     from matchbound.kernels.grid import Grid
     from matchbound.kernels.screen import Screen
 
 SCREENED_PIECE_ROWS = 1024
 DENSE_SHARE = 0.05
 """Where a larger share of a block reaches a threshold, all its comparisons are binned at once: a thousand thresholds of
-8,000 vectors then take 1.6 to 3.5 matrix products instead of 3.2 to 8.8."""
-LOOKED_UP_SHARE = 0.3
-"""Where a larger share of a block reaches a threshold, all of it is looked up in the table; elsewhere those that do."""
-CELLS_IN_CACHE = 1 << 18
+6,000 to 20,000 vectors then take 1.9 to 4.8 matrix products instead of 4.5 to 10.5."""
 WORD = 64
 
 
@@ -82,8 +79,6 @@ class AllPairsJob:
 
     thresholds : float64, shape (K,)
         Thresholds among oriented scores, ascending.
-    panels : float32, flat, or None
-        The right factors packed for `matchbound.kernels.product`, where there is no screen.
     raw : float32 or float64, shape (n, d)
     lengths, scales : float64, shape (n,)
     """
@@ -91,7 +86,6 @@ class AllPairsJob:
     layout: Layout
     factors: Factors
     screen: Screen | None = field(repr=False)
-    panels: NDArray[np.float32] | None = field(repr=False)
     thresholds: FloatArray
     raw: NDArray[Any] = field(repr=False)
     lengths: FloatArray = field(repr=False)
@@ -180,12 +174,9 @@ def prepare_job(
         layout = lay_out(codes, n_identities, piece_rows=PIECE_ROWS if one else PIECE_ROWS * 3 // 4)
         factors = make_factors(raw, layout.order, lengths, scales, similarity, workers)
         screen = _choose_screen(layout, factors, thresholds, prune, workers)
-        panels = None
         if screen is not None:
             layout = replace(layout, piece_rows=SCREENED_PIECE_ROWS)
-        else:
-            panels = _pack(factors.right, workers)
-    return AllPairsJob(layout, factors, screen, panels, thresholds, raw, lengths, scales, n_identities, pairs, prune)
+    return AllPairsJob(layout, factors, screen, thresholds, raw, lengths, scales, n_identities, pairs, prune)
 
 
 def _choose_screen(
@@ -210,23 +201,11 @@ def _choose_screen(
     return screen_that_pays(factors, lowest, genuine_share, costs=costs, workers=workers, kind=kind)
 
 
-def _pack(right: NDArray[np.float32], workers: int | None) -> NDArray[np.float32] | None:
-    """Columns packed for the kernel that multiplies, where this processor has one."""
-    from matchbound.kernels.product import PANEL, pack_columns, wide_vectors
-
-    if not wide_vectors() or not right.size:
-        return None
-    panels: NDArray[np.float32] = room_for((-(-right.shape[0] // PANEL), right.shape[1], PANEL))
-    in_slices(lambda start, stop: pack_columns(right, start, stop, panels), panels.shape[0], workers, 32)
-    return panels.reshape(-1)
-
-
 class AllPairsWorker:
     """Tallies blocks at one or many thresholds: scores a piece, counts it while it is in cache, and forgets it."""
 
     def __init__(self, job: AllPairsJob) -> None:
         from matchbound.kernels.blocks import AT_ONCE
-        from matchbound.kernels.product import roundings
 
         layout, count = job.layout, job.thresholds.size
         size, span, many = layout.piece_size, layout.span_rows, count > 1
@@ -241,8 +220,6 @@ class AllPairsWorker:
         self._values = job.factors.values(job.thresholds)
         self._product = np.empty(0 if screened else room, dtype=np.float32)
         self._bits = np.empty(room // WORD if screened else 0, dtype=np.uint64)
-        self._roundings = None if job.panels is None else roundings(job.factors.left.shape[1])
-        self._left = job.factors.left.reshape(-1)
         self._reach = np.maximum.reduceat(job.factors.reach, layout.edges[:-1]).tolist()
         self._found = scratch(size + 4)
         self._near = scratch(AT_ONCE, kind=np.float32)
@@ -297,49 +274,22 @@ class AllPairsWorker:
         carry = np.zeros((n_columns if large else 0, job.thresholds.size), dtype=np.int64)
         books = Books(
             self._found, self._level, self._order, self._near, self._seen, self._last, self._packed,
-            self._tally, self._columns, carry, np.zeros(2, dtype=np.int64), self._bins,
-            int(owners[0]), n_columns * (job.thresholds.size + 1) > CELLS_IN_CACHE,
+            self._tally, self._columns, carry, np.zeros(2, dtype=np.int64), self._bins, int(owners[0]),
         )  # fmt: skip
         may_be_dense = job.screen is None and not (
             large or job.pairs or job.thresholds.size >= 2**14 or layout.span_rows > MOST_COLS
         )
-        pieces = list(layout.pieces(first, second))
-        at = 0
-        while at < len(pieces):
-            piece = pieces[at]
+        for piece in layout.pieces(first, second):
             tile = self._tile(piece, cut, band)
-            if may_be_dense and job.panels is not None:
-                at += self._bin_dense_pieces(pieces[at:], tile, grid, books, sums)
-                if at == len(pieces):
-                    break
-                piece = pieces[at]
-                tile, block = self._tile(piece, cut, band), self._padded(piece)  # which is multiplied by now
+            block = self._block(piece, tile)
+            used = block.product[: piece.rows * block.stride]
+            if may_be_dense and share_of_hits(used, np.float32(cut)) > DENSE_SHARE:
+                bin_dense_block(block, tile, self._rows, grid, books, sums)
             else:
-                block = self._block(piece, tile)
-                used = block.product[: piece.rows * block.stride]
-                share = share_of_hits(used, np.float32(cut)) if may_be_dense else 0.0
-                if share > DENSE_SHARE:
-                    tile = tile._replace(cut=-np.inf) if share > LOOKED_UP_SHARE else tile
-                    bin_dense_block(block, tile, self._rows, grid, books, sums)
-                    at += 1
-                    continue
-            bin_block(block, tile, self._rows, grid, books, sums)
-            total.keep(self._events[: books.counts[1]])
-            at += 1
+                bin_block(block, tile, self._rows, grid, books, sums)
+                total.keep(self._events[: books.counts[1]])
         if not large:
             add_columns(self._columns, int(owners[0]), n_columns, total.impostor)
-
-    def _bin_dense_pieces(self, pieces: list[Piece], tile: Tile, grid: Grid, books: Books, sums: Sums) -> int:
-        """Multiply and tally pieces up to one that is not dense, and count them; that one is multiplied too."""
-        from matchbound.kernels.dense import bin_dense_pieces
-
-        job, blocks = self._job, [self._padded(piece) for piece in pieces]
-        places = [(p.row0, p.rows, p.col0, p.cols, b.stride) for p, b in zip(pieces, blocks, strict=True)]
-        done: int = bin_dense_pieces(
-            np.array(places, dtype=np.int64), (self._left, job.panels, job.factors.left.shape[1]),
-            (DENSE_SHARE, LOOKED_UP_SHARE), blocks[0], tile, self._rows, grid, books, sums,
-        )  # fmt: skip
-        return done
 
     def _grid_of_all(self) -> Grid:
         """One grid for all tasks, with the bands of the longest rows."""
@@ -360,40 +310,31 @@ class AllPairsWorker:
         """How far full products of rows and columns of at most these lengths can be off."""
         factors = self._job.factors
         if self._job.screen is None:
-            return factors.band(rows, columns, self._roundings)
+            return factors.band(rows, columns)
         return factors.brief_band(rows, columns)
 
     def _tile(self, piece: Piece, cut: float, band: float) -> Tile:
         from matchbound.kernels.blocks import Tile
 
-        return Tile(piece.row0, piece.rows, piece.col0, piece.cols, piece.diagonal, piece.last, cut, band)
-
-    def _padded(self, piece: Piece) -> Block:
-        """The block of a piece in whole words, filled or to be filled."""
-        from matchbound.kernels.blocks import Block
-
-        shift = piece.col0 % WORD
-        return Block(self._product, self._bits, WORD * -(-(shift + piece.cols) // WORD), shift)
+        return Tile(*piece, cut, band)
 
     def _block(self, piece: Piece, tile: Tile) -> Block:
+        """The products of a piece, or the bits of a screen in whole words."""
         from matchbound.kernels.blocks import Block
-        from matchbound.kernels.product import fill_product
         from matchbound.kernels.screen import fill_bits
 
-        job, block = self._job, self._padded(piece)
-        if job.screen is not None:
-            fill_bits(job.screen, tile, block.stride // WORD, self._bits)
-            return block
-        factors = job.factors
-        if job.panels is not None:
-            fill_product(self._left, job.panels, factors.left.shape[1], tile, block.stride, self._product)
-            return block
-        np.dot(
-            factors.left[piece.row0 : piece.row0 + piece.rows],
-            factors.right[piece.col0 : piece.col0 + piece.cols].T,
-            out=self._product[: piece.rows * piece.cols].reshape(piece.rows, piece.cols),
-        )
-        return Block(self._product, self._bits, piece.cols, 0)
+        job, factors = self._job, self._job.factors
+        if job.screen is None:
+            np.dot(
+                factors.left[piece.row0 : piece.row0 + piece.rows],
+                factors.right[piece.col0 : piece.col0 + piece.cols].T,
+                out=self._product[: piece.rows * piece.cols].reshape(piece.rows, piece.cols),
+            )
+            return Block(self._product, self._bits, piece.cols, 0)
+        shift = piece.col0 % WORD
+        words = -(-(shift + piece.cols) // WORD)
+        fill_bits(job.screen, tile, words, self._bits)
+        return Block(self._product, self._bits, WORD * words, shift)
 
 
 def _padded_size(layout: Layout) -> int:

@@ -65,17 +65,15 @@ class Factors:
             return 0.0
         return float((self.left.shape[1] + 8) * (2.0**-1074 * self.scale) * self.scale)
 
-    def band(self, reach_rows: float, reach_cols: float, roundings: int | None = None) -> float:
+    def band(self, reach_rows: float, reach_cols: float) -> float:
         """How far a product of rows and columns of at most these lengths can be from the oriented value.
 
         The error of a float32 sum of w products, in any order and with or without fused multiplication, is
         at most γ_w·Σ|x_k·y_k| with γ_w = w·u/(1 − w·u), u = 2⁻²⁴ (Higham, Accuracy and Stability of Numerical
-        Algorithms, 2002, §3.1), and at most γ_r·Σ|x_k·y_k| where no product goes through more than r `roundings`;
-        rounding the factors to float32 adds 2u + u². Cauchy–Schwarz bounds the sum of absolute values. The last
-        terms cover the float64 arithmetic (of the score and of the threshold) and underflow.
+        Algorithms, 2002, §3.1); rounding the factors to float32 adds 2u + u². Cauchy–Schwarz bounds the sum of
+        absolute values. The last terms cover the float64 arithmetic (of the score and of the threshold) and underflow.
         """
-        count = self.left.shape[1] if roundings is None else roundings
-        return rounding_band(count, self.similarity, reach_rows, reach_cols) + self.underflow
+        return rounding_band(self.left.shape[1], self.similarity, reach_rows, reach_cols) + self.underflow
 
     def brief_band(self, reach_rows: float, reach_cols: float) -> float:
         """The same for `matchbound.kernels.product.dot32`, whose sums are as many as 32 and so, each, short.

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,8 +24,7 @@ MAX_BLOCKS = 2048
 TASKS_PER_BLOCK = 4
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):
     """A rectangle of comparisons that is multiplied out and tallied at once.
 
     row0, rows, col0, cols : positions among the sorted rows

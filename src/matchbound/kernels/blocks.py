@@ -122,7 +122,6 @@ class Books(NamedTuple):
     counts : int64, shape (2,). The second: how many of `Sums.events` are filled.
     bins : int16. Bins of all comparisons of an identity, for dense blocks.
     base : int. The first identity of the columns of the task.
-    by_column : bool. Whether dense blocks count the identities of the columns after all rows, column by column.
     """
 
     found: Array
@@ -138,7 +137,6 @@ class Books(NamedTuple):
     counts: Array
     bins: Array
     base: int
-    by_column: bool
 
 
 class Sums(NamedTuple):

@@ -3,9 +3,7 @@
 Then sorting hits does not pay: comparisons get their bins from the table of a grid, and identities are booked whole.
 Three sums are kept by bin for the identity of the rows, side by side in one word: what its comparisons add to Σn², how
 many they are, and the rows of the identities they are with. What each comparison of an identity pair adds to Σn² comes
-from comparing its bin with the others of the pair, 32 at once; the bins of larger pairs are counted. The identities of
-the columns are counted column by column afterwards where they are so many that the counts that are being added to would
-not stay in the cache.
+from comparing its bin with the others of the pair, 32 at once; the bins of larger pairs are counted.
 """
 
 from __future__ import annotations
@@ -18,11 +16,10 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from matchbound.kernels.bits import bits_set, hits64, list_bits, lowest_bit
-from matchbound.kernels.blocks import Block, Tile
 from matchbound.kernels.compiling import compiled, inlined
 from matchbound.kernels.emit import INDEX, SHORT, SINGLE, WHOLE, cgutils, data_of, load, number, splat, store
-from matchbound.kernels.grid import CELLS, MANY, cell_of, exact_bin, fine_bin
-from matchbound.kernels.product import dot32, multiply
+from matchbound.kernels.grid import CELLS, MANY, exact_bin, fine_bin
+from matchbound.kernels.product import dot32
 
 LANES = 16
 AT_ONCE = 2
@@ -97,33 +94,6 @@ BIN = 0x7FFF
 
 
 @intrinsic
-def _emit_reached32(typing: Any, bins: Any, offset: Any, value: Any, lanes: Any) -> Any:
-    """#{q: bins[offset + q] > value} + #{q: bins[offset + q] >= value}, q among the set bits of `lanes`.
-
-    `bins` is a flat int16 array with at least 32 elements from `offset` on; nothing is checked.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        vector = ir.VectorType(SHORT, 32)
-        block = load(builder, data_of(context, builder, signature.args[0], args[0]), args[1], vector)
-        every = splat(builder, args[2], vector)
-        words = [
-            builder.and_(builder.bitcast(builder.icmp_signed(op, block, every), ir.IntType(32)), args[3])
-            for op in (">", ">=")
-        ]
-        both = builder.or_(
-            builder.shl(builder.zext(words[0], ir.IntType(64)), ir.Constant(ir.IntType(64), 32)),
-            builder.zext(words[1], ir.IntType(64)),
-        )
-        return builder.ctpop(both)
-
-    return types.int64(bins, types.int64, types.int16, types.uint32), generate
-
-
-_reached32: Any = _emit_reached32
-
-
-@intrinsic
 def _emit_book32(typing: Any, bins: Any, at: Any, n: Any, packed: Any, unit: Any, columns: Any, offset: Any) -> Any:
     """Book the n <= 32 comparisons of an identity pair with bins[at..]: all but those in bin 0.
 
@@ -194,21 +164,6 @@ _copy8: Any = _emit_copy8
 
 
 @intrinsic
-def _emit_clear64(typing: Any, bins: Any, at: Any) -> Any:
-    """bins[at + k] = 0, k = 0..63; `bins` is a flat int16 array."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        data = data_of(context, builder, signature.args[0], args[0])
-        store(builder, ir.Constant(ir.VectorType(SHORT, 64), [0] * 64), data, args[1])
-        return context.get_dummy_value()
-
-    return types.void(bins, types.int64), generate
-
-
-_clear64: Any = _emit_clear64
-
-
-@intrinsic
 def _emit_filled64(typing: Any, tally: Any, at: Any) -> Any:
     """Bit k of the answer says whether tally[at + k] is not 0, k = 0..63; `tally` is a flat int32 array."""
 
@@ -224,25 +179,21 @@ _filled64: Any = _emit_filled64
 
 
 @inlined
-def book_identity(i: int, at: int, begin: int, tile: Any, data: Any, books: Any, sums: Any) -> None:
-    """Book the comparisons of an identity of the rows with the identities of the columns from `begin` on.
-
-    at : where the bins of its first row begin in books.bins
-    """
+def _book_identity(i: int, begin: int, tile: Any, data: Any, books: Any, sums: Any) -> None:
+    """Book the comparisons of an identity of the rows with the identities of the columns from `begin` on."""
     sizes, bins, packed, columns, impostor = data.size, books.bins, books.packed, books.columns, sums.impostor
     cols, size, levels = tile.cols, data.size[i], packed.shape[0]
-    spare = columns.shape[0] - levels
-    side = at + begin
+    side = begin
     if size > 1:
-        side = at + size * (cols + 64)
-        _lay_side_by_side(at, size, begin, side, tile, data, bins)
+        side = size * (cols + 64)
+        _lay_side_by_side(size, begin, side, tile, data, bins)
     c = begin
     j = data.owner[tile.col0 + begin] if begin < cols else 0
     while c < cols:
         width = sizes[j]
         n = width * size
         unit = 1 + (1 << COUNT_BIT) + (width << WEIGHT_BIT)
-        offset = spare if books.by_column else (j - books.base) * levels
+        offset = (j - books.base) * levels
         if n == 1:
             b = bins[side] & BIN
             packed[b] += unit
@@ -261,13 +212,6 @@ def book_identity(i: int, at: int, begin: int, tile: Any, data: Any, books: Any,
                 columns[offset + z] += np.uint16(1)
         elif n <= 32 and levels <= 2048:
             book32(bins, side, n, packed, unit, columns, offset)
-        elif n <= 32:
-            lanes = np.uint32((np.uint64(1) << np.uint64(n)) - np.uint64(1))
-            for p in range(side, side + n):
-                b = bins[p]
-                if b > 0:
-                    packed[b] += unit - 1 + _reached32(bins, side, b, lanes)
-                    columns[offset + b] += np.uint16(1)
         else:
             _book_many(i, j, side, n, data, books, sums)
         side += n
@@ -294,8 +238,7 @@ def _book_many(i: int, j: int, side: int, n: int, data: Any, books: Any, sums: A
             tally[b] = 0
             stricter -= k
             impostor[i, b - 1] += k
-            if not books.by_column:
-                impostor[j, b - 1] += k
+            impostor[j, b - 1] += k
             moments[0, b - 1] += k * (k + 2 * stricter)
             moments[1, b - 1] += k * m
 
@@ -314,7 +257,7 @@ def unpack(packed: Any, size: int, matched: Any, squares: Any, products: Any) ->
 
 
 @inlined
-def _lay_side_by_side(at: int, size: int, begin: int, to: int, tile: Any, data: Any, bins: Any) -> None:
+def _lay_side_by_side(size: int, begin: int, to: int, tile: Any, data: Any, bins: Any) -> None:
     """Copy the bins of an identity to bins[to..], those of each identity of the columns together."""
     sizes, cols = data.size, tile.cols
     stride = cols + 64
@@ -322,39 +265,13 @@ def _lay_side_by_side(at: int, size: int, begin: int, to: int, tile: Any, data: 
     j = data.owner[tile.col0 + begin] if begin < cols else 0
     while c < cols:
         width = sizes[j]
-        source = at + c
+        source = c
         for _ in range(size):
             _copy8(bins, source, to)
             for k in range(8, width, 8):
                 _copy8(bins, source + k, to + k)
             source += stride
             to += width
-        c += width
-        j += 1
-
-
-@inlined
-def count_columns(tile: Any, data: Any, books: Any, impostor: Any) -> None:
-    """Count the comparisons of each identity of the columns by bin; of a diagonal block, those behind the row."""
-    sizes, bins, columns = data.size, books.bins, books.columns
-    cols, levels, stride = tile.cols, books.packed.shape[0], tile.cols + 64
-    j = data.owner[tile.col0]
-    c = 0
-    while c < cols:
-        width = sizes[j]
-        rows = tile.rows
-        if tile.diagonal:
-            rows = min(rows, max(tile.col0 + c - tile.row0, 0))
-        offset = (j - books.base) * levels
-        for k in range(c, c + width):
-            if width <= FEW_ROWS:
-                for p in range(k, k + rows * stride, stride):
-                    columns[offset + (bins[p] & BIN)] += np.uint16(1)
-            else:
-                for p in range(k, k + rows * stride, stride):
-                    b = bins[p] & BIN
-                    if b > 0:
-                        impostor[j, b - 1] += 1
         c += width
         j += 1
 
@@ -374,12 +291,7 @@ def add_columns(columns: Any, base: int, n_columns: int, impostor: Any) -> None:
 @compiled()
 def share_of_hits(product: Any, cut: Any) -> float:
     """The share of a block that reaches the cut, from every eighth word of it."""
-    return _share_of_hits(product, product.shape[0], cut)
-
-
-@inlined
-def _share_of_hits(product: Any, n: int, cut: Any) -> float:
-    """The same of the first n products."""
+    n = product.shape[0]
     seen = 0
     hits = 0
     c = 0
@@ -394,101 +306,48 @@ def _share_of_hits(product: Any, n: int, cut: Any) -> float:
 def bin_dense_block(block: Any, tile: Any, data: Any, grid: Any, books: Any, sums: Any) -> None:
     """Tally a block of products at K thresholds, K < 2¹⁴; its identities are whole. Arguments as of `bin_block`.
 
-    tile.cut : −∞: every comparison is looked up in the table; otherwise, those that reach it
     books.bins : int16, shape (≥ (rows of the block + rows of an identity)·(cols + 64) + 64,)
     """
-    _bin_dense(block, tile, data, grid, books, sums)
-
-
-@compiled()
-def bin_dense_pieces(
-    pieces: Any, factors: Any, shares: Any, block: Any, tile: Any, data: Any, grid: Any, books: Any, sums: Any
-) -> int:
-    """Multiply and tally pieces of a task, up to one that is not dense, and count them; that one is multiplied too.
-
-    pieces : int64, shape (P, 5). row0, rows, col0, cols and stride of each.
-    factors : the flat rows, the panels and the width that `fill_product` takes
-    shares : the share of hits beyond which a piece is dense, and beyond which all of it is looked up
-    block, tile : as of any of the pieces; what differs between them is not looked at
-    """
-    product = block.product
-    for p in range(pieces.shape[0]):
-        row0, rows, col0, cols, stride = pieces[p, 0], pieces[p, 1], pieces[p, 2], pieces[p, 3], pieces[p, 4]
-        here = Tile(row0, rows, col0, cols, tile.diagonal, True, tile.cut, tile.band)
-        multiply(factors[0], factors[1], factors[2], here, stride, product)
-        share = _share_of_hits(product, rows * stride, np.float32(tile.cut))
-        if share <= shares[0]:
-            return p
-        cut = -np.inf if share > shares[1] else tile.cut
-        here = Tile(row0, rows, col0, cols, tile.diagonal, True, cut, tile.band)
-        _bin_dense(Block(product, block.bits, stride, col0 % 64), here, data, grid, books, sums)
-    n: int = pieces.shape[0]
-    return n
-
-
-@inlined
-def _bin_dense(block: Any, tile: Any, data: Any, grid: Any, books: Any, sums: Any) -> None:
-    """`bin_dense_block`, for both kernels."""
     owner, stop, bins, genuine = data.owner, data.stop, books.bins, sums.genuine
     row0, col0, cols = tile.row0, tile.col0, tile.cols
     n_levels = grid.thresholds.shape[0]
     stride = cols + 64
     end = row0 + tile.rows
     g = row0
-    at = 0
     while g < end:
         i = owner[g]
         for q in range(stop[i] - g):
             begin = g + q + 1 - col0 if tile.diagonal and g + q >= col0 else 0
-            _bins_of_row(block, tile, data, grid, books, g + q, begin, at + q * stride)
+            _bins_of_row(block, tile, data, grid, books, g + q, begin, q * stride)
         begin = 0
         if tile.diagonal:
             begin = min(max(stop[i] - col0, 0), cols)
             for q in range(stop[i] - g):
                 for c in range(max(g + q + 1 - col0, 0), begin):
-                    b = np.int64(bins[at + q * stride + c])
+                    b = np.int64(bins[q * stride + c])
                     if b < n_levels:
                         genuine[i, b] += 1
-        book_identity(i, at, begin, tile, data, books, sums)
-        if books.by_column:
-            at += (stop[i] - g) * stride
+        _book_identity(i, begin, tile, data, books, sums)
         g = stop[i]
-    if books.by_column:
-        count_columns(tile, data, books, sums.impostor)
 
 
 @inlined
 def _bins_of_row(block: Any, tile: Any, data: Any, grid: Any, books: Any, r: int, start: int, to: int) -> None:
     """The bins of row r and columns start..cols − 1 of a block, in books.bins[to..].
 
-    Whole words of 64 are looked up; or where the tile has a cut, only products that reach it. Where a cell of the table
-    does not settle it, the threshold in it does; where a product is too close to that, or there are more, sums in
-    float64 do, and at last the score.
+    Whole words of 64 are looked up. Where a cell of the table does not settle it, the threshold in it does; where a
+    product is too close to that, or there are more, sums in float64 do, and at last the score.
     """
     product, values, left, right = block.product, grid.values, data.left, data.right
     at, col0, cols = (r - tile.row0) * block.stride + block.shift, tile.col0, tile.cols
     low, per_cell, table = np.float32(grid.low), np.float32(grid.per_cell), grid.short
-    bins, listed, cut = books.bins, books.found, np.float32(tile.cut)
-    few = tile.cut > -np.inf
+    bins, listed = books.bins, books.found
     n_open = 0
     for c in range(start, cols, 64):
-        if few:
-            word = hits64(product, at + c, cut)
-            _clear64(bins, to + c)
-        else:
-            word = look64(product, table, bins, at + c, to + c, low, per_cell)
+        word = look64(product, table, bins, at + c, to + c, low, per_cell)
         if cols - c < 64:
             word &= (np.uint64(1) << np.uint64(cols - c)) - np.uint64(1)
         n_open = list_bits(word, c, n_open, listed)
-    if few:
-        n = n_open
-        n_open = 0
-        for h in range(n):
-            k = listed[h]
-            b = table[cell_of(product[at + k], low, per_cell)]
-            bins[to + k] = b
-            listed[n_open] = k
-            n_open += b < 0
     n = 0
     last = grid.thresholds.shape[0] - 1
     for h in range(n_open):
