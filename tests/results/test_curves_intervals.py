@@ -20,7 +20,6 @@ from matchbound.counting.curves import curve_of_comparisons
 from matchbound.counts.curve import complete
 from matchbound.results.interval import Interval
 from matchbound.results.roc import RocCurve
-from matchbound.stats.curve import bands as curves_bands
 from matchbound.stats.curve import influence as curves_influence
 from matchbound.stats.curve import union as curves_union
 from matchbound.stats.curve.bootstrap import curve_draws, curve_replicates, self_comparisons
@@ -325,7 +324,7 @@ def test_sup_quantile_of_independent_directions() -> None:
 
     psi = np.eye(10) * np.arange(1.0, 11.0)[:, None]
     expected = float(ndtri((1.0 + 0.95**0.1) / 2.0))
-    assert curves_bands._sup_quantile(psi, 0.95, 40_000, 0) == pytest.approx(expected, abs=0.03)
+    assert curves_influence._sup_quantile(psi, 0.95, 40_000, 0) == pytest.approx(expected, abs=0.03)
 
 
 def test_threshold_for_meets_its_target() -> None:

@@ -12,14 +12,14 @@ import naive_curves as naive
 from cases import quiet
 from conftest import golden_table
 from matchbound.results.roc import RocCurve
-from matchbound.stats.curve import latent as curves_latent
+from matchbound.stats import budget
 from matchbound.stats.curve.influence import point_influence
 
 
-def models(curve: RocCurve, index: int) -> curves_latent.LatentPair:
+def models(curve: RocCurve, index: int) -> budget.LatentPair:
     far, frr = curve._models.at(index).models
-    r = curves_latent.estimate_correlation(curve.tally, far, curve.far[index], curve.frr[index])
-    return curves_latent.LatentPair(far, frr, r)
+    r = budget.estimate_correlation(curve.tally, far, curve.far[index], curve.frr[index])
+    return budget.LatentPair(far, frr, r)
 
 
 @pytest.fixture(scope="module", params=["population", "population-wolves"])
@@ -74,7 +74,7 @@ def test_correlation_is_that_of_the_influences(curve: RocCurve) -> None:
     raw = float(a @ rho) / np.sqrt(max(v, float(rho @ rho) - v) * float(a @ a))
     kept = max(0.0, 1.0 - 1.0 / (pair.far.effective_identities * raw**2))
     expected = float(np.clip(raw * kept, -0.7, 0.7))
-    assert curves_latent.estimate_correlation(curve.tally, pair.far, far, frr) == pytest.approx(expected, abs=1e-12)
+    assert budget.estimate_correlation(curve.tally, pair.far, far, frr) == pytest.approx(expected, abs=1e-12)
 
 
 def test_targets_below_one_error_are_extrapolated(curve: RocCurve) -> None:
@@ -84,7 +84,7 @@ def test_targets_below_one_error_are_extrapolated(curve: RocCurve) -> None:
         made = point.interval("latent")
     assert 0.0 <= made.low <= point.estimate <= made.high <= 1.0
     assert made.notes
-    index = curves_latent._index_of_rank(curve.tally, np.array([2.0, 3.0, 50.0, 50.9]))
+    index = budget._index_of_rank(curve.tally, np.array([2.0, 3.0, 50.0, 50.9]))
     assert list(curve.tally.false_matches[index[1:]]) == [3, 50, 50]
     assert index[0] <= index[1]
 

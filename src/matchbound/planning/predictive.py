@@ -17,9 +17,8 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.stats.dyadic import bias_factor
-from matchbound.stats.intervals import normal_quantile, wilson_limits
+from matchbound.stats.intervals import ndtri, normal_quantile, wilson_limits
 from matchbound.stats.latent import Metric
-from matchbound.stats.normal import ndtri
 
 NODES = 41
 """Bins of an identity's effect, over ±5 standard deviations."""

@@ -19,8 +19,8 @@ from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.planning.predictive import MOST_SHARED, Predictive, n_comparisons, predictive
 from matchbound.show.shown import Shown
+from matchbound.stats.intervals import ndtri
 from matchbound.stats.latent import DEFAULT, MOST, Clusters, LatentModel, LatentSettings, Metric, all_pairs
-from matchbound.stats.normal import ndtri
 
 FEWEST_IDENTITIES = 30
 LEAST_IDENTITIES, MOST_IDENTITIES = 4, 10_000_000

@@ -20,7 +20,7 @@ from matchbound.results.latent import CurveModels
 from matchbound.results.points import OperatingPoint, latent_limits
 from matchbound.results.rates import Metric
 from matchbound.show.shown import Shown
-from matchbound.stats.curve.bands import band_grid
+from matchbound.stats.curve.influence import band_grid
 from matchbound.stats.curve.rates import index_at_far
 from matchbound.stats.curve.smooth import Smooth, SmoothRates
 from matchbound.stats.dyadic import bias_factor, effective_number

@@ -36,7 +36,7 @@ from matchbound.stats.curve.union import Calibration
 from matchbound.stats.resampling import Scheme, seed_of
 
 if TYPE_CHECKING:
-    from matchbound.stats.curve.latent import LatentPair
+    from matchbound.stats.budget import LatentPair
     from matchbound.stats.latent import LatentSettings
 
 AREA_STEPS = 400
@@ -175,7 +175,7 @@ class CurveStatistic(Number):
 
     def latent_pair(self, settings: LatentSettings | None = None) -> LatentPair:
         """The latent models of both rates, and the correlation of their estimates here."""
-        from matchbound.stats.curve.latent import LatentPair, estimate_correlation
+        from matchbound.stats.budget import LatentPair, estimate_correlation
 
         fit = self.models.at(self.index, settings)
         far, frr = fit.models
@@ -288,10 +288,10 @@ class OperatingPoint(CurveStatistic):
 
     def latent_limits(self, pair: LatentPair, deviates: tuple[float, float]) -> tuple[float, float]:
         """Limits from the models of both rates, at deviates of FAR and FRR."""
-        from matchbound.stats.curve.latent import limits_at_far, limits_at_frr
+        from matchbound.stats.budget import point_limits
 
-        limits = limits_at_far if self.given == "far" else limits_at_frr
-        return limits(self.curve, pair, self.target, deviates)
+        low, high = point_limits(self.curve, [pair], np.array([self.target]), deviates, self.given)
+        return float(low[0]), float(high[0])
 
     def _targets(self) -> tuple[FloatArray, FloatArray]:
         wanted = np.array([self.target])
@@ -303,7 +303,7 @@ class OperatingPoint(CurveStatistic):
 
 def latent_limits(points: Sequence[OperatingPoint], level: float) -> tuple[FloatArray, FloatArray]:
     """The two-sided latent limits of FRR at the FARs of some points of one curve, shape (P,) each, solved together."""
-    from matchbound.stats.curve.latent import limits_at_fars
+    from matchbound.stats.budget import point_limits
 
     low, high = np.empty(len(points)), np.empty(len(points))
     left = [(k, point.latent_pair()) for k, point in enumerate(points)]
@@ -314,7 +314,7 @@ def latent_limits(points: Sequence[OperatingPoint], level: float) -> tuple[Float
         chosen = [k for k, _ in same]
         targets = np.array([points[k].target for k in chosen])
         deviates = far.deviate(level), frr.deviate(level)
-        low[chosen], high[chosen] = limits_at_fars(points[0].curve, [pair for _, pair in same], targets, deviates)
+        low[chosen], high[chosen] = point_limits(points[0].curve, [pair for _, pair in same], targets, deviates)
     return low, high
 
 
@@ -335,7 +335,7 @@ class Eer(CurveStatistic):
 
     def latent_limits(self, pair: LatentPair, deviates: tuple[float, float]) -> tuple[float, float]:
         """Limits from the models of both rates, at deviates of FAR and FRR."""
-        from matchbound.stats.curve.latent import eer_limits
+        from matchbound.stats.budget import eer_limits
 
         return eer_limits(self.curve, pair, deviates)
 

@@ -31,7 +31,7 @@ from matchbound.results.points import FEW_ERRORS, NONE, Auc, Eer, OperatingPoint
 from matchbound.show.numbers import percent, target_text, threshold_text, typed_number
 from matchbound.show.shown import Shown
 from matchbound.show.terms import Terms, speaking
-from matchbound.stats.curve.bands import band_limits
+from matchbound.stats.curve.influence import band_limits
 from matchbound.stats.curve.rates import (
     CurveVariances,
     area_terms,

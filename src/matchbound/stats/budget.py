@@ -1,21 +1,28 @@
 """Limits of a number that depends on FAR and FRR, from the latent limits of both: one budget of error for the two.
 
-For angles θ between 0° and 90°, FAR may err by sin θ of its t quantile while FRR errs by cos θ of its own. The limit is
-the worst over the angles. A model is anything with ``limit(errors, deviate, upper)``: the limit of a rate of which so
-many errors were seen, with a tail of Φ(−deviate).
+For angles θ between 0° and 90°, FAR may err by sin θ of its deviate while FRR errs by cos θ of its own, or, for rates
+read from a curve, by r·sin θ + √(1−r²)·cos θ, r the correlation of the two estimates. The limit is the worst over the
+angles. A model is anything with ``limit(errors, deviate, upper)``: the limit of a rate of which so many errors were
+seen, with a tail of Φ(−deviate). No density of scores and no level for FAR is needed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from matchbound.arraytypes import FloatArray
-from matchbound.stats.normal import ndtr, ndtri
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray
+from matchbound.counts.curve import CurveTally
+from matchbound.stats.curve.influence import frr_influence, point_influence
+from matchbound.stats.curve.rates import crossed_at, point_at_far, point_at_frr
+from matchbound.stats.intervals import ndtr, ndtri
+
+if TYPE_CHECKING:
+    from matchbound.stats.latent import LatentModel
 
 ANGLES = np.linspace(0.0, np.pi / 2.0, 7)
 SHARES = np.linspace(0.0, 1.0, 3)
@@ -23,6 +30,13 @@ SHARES = np.linspace(0.0, 1.0, 3)
 COUNTS = 12
 """Numbers of errors at which limits are found; others are interpolated on the probit scale."""
 NODES = 400
+LEAST_RANK = 3
+STEPS = 20
+CLOSE = 0.005
+"""Limits of the two rates meet when their probits are as near as this."""
+MOST_CORRELATION = 0.7
+SURE = 1e-12
+"""Rates as near to 0 or 1 as this are 0 or 1."""
 
 
 class RateLimits(Protocol):
@@ -224,3 +238,171 @@ def banded_limits(
         for far, frr in zip(tables.far, tables.frr, strict=True)
     ]
     return _worst(ends, rising)
+
+
+@dataclass(frozen=True, eq=False)
+class LatentPair:
+    """The latent models of both rates of one curve.
+
+    correlation
+        r, of the estimates of FAR and FRR.
+    """
+
+    far: LatentModel
+    frr: LatentModel
+    correlation: float
+
+    def shares(self) -> tuple[FloatArray, FloatArray]:
+        """How much of its t quantile each rate may err by, at each angle, when the first is the one that leads."""
+        r = self.correlation
+        leading = np.sin(ANGLES)
+        return leading, np.maximum(r * leading + np.sqrt(1.0 - r * r) * np.cos(ANGLES), 0.0)
+
+
+def estimate_correlation(curve: CurveTally, far_model: LatentModel, far: float, frr: float) -> float:
+    """r: the correlation of the estimates of FAR and FRR, from what each identity adds to both.
+
+    Measured where errors are plentiful (FAR in [.03, .3], FRR in [.1, .9]), scaled down to the share of FAR's variance
+    that comes from identities at the rate asked for, and shrunk by what chance alone would give.
+    """
+    near_far, near_frr = float(np.clip(far, 0.03, 0.3)), float(np.clip(frr, 0.1, 0.9))
+    at_far = point_influence(curve, np.array([point_at_far(curve, near_far)]))
+    rho, plug_in = at_far.far[0], float(at_far.far_variance[0])
+    a = frr_influence(curve, point_at_frr(curve, near_frr))
+    variance = max(plug_in, float(rho @ rho) - plug_in) * float(a @ a)
+    if variance <= 0.0:
+        return 0.0
+    scale = far_model.identity_share(far) / max(far_model.identity_share(near_far), 1e-12)
+    found = float(a @ rho) / np.sqrt(variance) * np.sqrt(min(1.0, scale))
+    if found == 0.0:
+        return 0.0
+    kept = max(0.0, 1.0 - 1.0 / (far_model.effective_identities * found * found))
+    return float(np.clip(found * kept, -MOST_CORRELATION, MOST_CORRELATION))
+
+
+def point_limits(
+    curve: CurveTally,
+    models: Sequence[LatentPair],
+    targets: FloatArray,
+    deviates: tuple[float, float],
+    given: str = "far",
+) -> tuple[FloatArray, FloatArray]:
+    """Limits for FRR at many FARs at once, or for FAR at FRRs (`given` is ``"frr"``), shape (P,) each.
+
+    The threshold moves by the leading rate's error, mirrored in probits, and the other rate's limits there are taken.
+    An extrapolated threshold does not move the lower limit above the estimate, nor the upper one below it. All targets,
+    angles and sides are solved for together. Pairs of models, one per target, may differ in their correlation only.
+    """
+    if given == "far":
+        leading, other, count = models[0].far, models[0].frr, curve.n_impostor
+        errors = np.array([curve.false_nonmatches[point_at_far(curve, float(target))] for target in targets])
+    else:
+        leading, other, count, deviates = models[0].frr, models[0].far, curve.n_genuine, deviates[::-1]
+        errors = np.array([curve.false_matches[point_at_frr(curve, float(target))] for target in targets])
+    shares = [pair.shares() for pair in models]
+    own, rest = (np.concatenate([share[side] * deviates[side] for share in shares]) for side in (0, 1))
+    own, rest, upper = np.tile(own, 2), np.tile(rest, 2), np.repeat([True, False], own.size)
+    seen, z, here = (np.tile(np.repeat(each, ANGLES.size), 2) for each in (count * targets, ndtri(targets), errors))
+    with np.errstate(invalid="ignore"):
+        limit = np.clip(leading.limit(seen, own, upper), 1e-300, 1.0 - 1e-16)
+        mirrored = np.where(np.isfinite(z), count * ndtr(2.0 * z - ndtri(limit)), 0.0)
+    moved = np.where(upper, np.minimum(seen, mirrored), np.maximum(seen, mirrored))
+    if given == "far":
+        there = curve.false_nonmatches[_index_of_rank(curve, moved)]
+    else:
+        missed = curve.false_nonmatches[::-1]
+        reached = missed.size - np.searchsorted(missed, _whole(missed, moved), side="right")
+        there = curve.false_matches[np.minimum(reached, curve.thresholds.size - 1)]
+    limits = other.limit(np.where(upper, np.maximum(there, here), np.minimum(there, here)), rest, upper)
+    high, low = limits.reshape(2, -1, ANGLES.size)
+    return low.min(axis=1), high.max(axis=1)
+
+
+def eer_limits(curve: CurveTally, models: LatentPair, deviates: tuple[float, float]) -> tuple[float, float]:
+    """Limits for EER: at each angle the threshold where both rates' limits meet; the worst common value."""
+    shares = models.shares()
+    own, rest = shares[0] * deviates[0], shares[1] * deviates[1]
+    met = _meeting(curve, models, np.tile(own, 2), np.tile(rest, 2), np.repeat([False, True], ANGLES.size))
+    low, high = float(met[: ANGLES.size].min()), float(met[ANGLES.size :].max())
+    return 0.0 if low <= 2.0 * SURE else low, 1.0 if high >= 1.0 - 2.0 * SURE else high
+
+
+def _meeting(curve: CurveTally, models: LatentPair, own: FloatArray, rest: FloatArray, upper: BoolArray) -> FloatArray:
+    """The common value of FAR's limit and FRR's limit where they meet, for each pair of deviates, shape (J,).
+
+    FAR's limit rises along the curve and FRR's falls. Their difference in probits is nearly straight in the probit of
+    FAR, so its zero is found by a few secant steps inside a shrinking bracket, beginning where the rates themselves
+    are equal; the value is the mean, in probits, where the limits are nearest.
+    """
+    points, n = curve.thresholds.size, curve.n_impostor
+
+    def z(k: IntArray) -> FloatArray:
+        return ndtri((curve.false_matches[k] + 0.5) / (n + 1.0))
+
+    def reaching(wanted: FloatArray) -> IntArray:
+        """The first points whose probits of FAR are at least so large, without those of all points."""
+        first, stop = np.zeros(wanted.size, dtype=np.int64), np.full(wanted.size, points)
+        while np.any(first < stop):
+            middle = (first + stop) // 2
+            below = z(np.minimum(middle, points - 1)) < wanted
+            first, stop = np.where(below & (first < stop), middle + 1, first), np.where(below, stop, middle)
+        return first
+
+    def ends(k: IntArray, entries: IntArray) -> tuple[FloatArray, FloatArray]:
+        side, near = upper[entries], CLOSE / 20.0
+        far = models.far.limit(curve.false_matches[k], own[entries], side, tolerance=near)
+        frr = models.frr.limit(curve.false_nonmatches[k], rest[entries], side, tolerance=near)
+        return ndtri(np.clip(far, SURE, 1.0 - SURE)), ndtri(np.clip(frr, SURE, 1.0 - SURE))
+
+    size = own.size
+    low, high = np.zeros(size, dtype=np.int64), np.full(size, points - 1)
+    at = np.full(size, min(crossed_at(curve), points - 1))
+    value, best = np.zeros(size), np.full(size, np.inf)
+    slope, before, gap_before = np.full(size, 2.0), np.full(size, np.nan), np.zeros(size)
+    left = np.arange(size)
+    for _ in range(STEPS):
+        here = at[left]
+        far, frr = ends(here, left)
+        gap = far - frr
+        closer = np.abs(gap) < best[left]
+        value[left[closer]], best[left[closer]] = (far + frr)[closer] / 2.0, np.abs(gap)[closer]
+        low[left] = np.where(gap < 0.0, np.maximum(low[left], here), low[left])
+        high[left] = np.where(gap >= 0.0, np.minimum(high[left], here), high[left])
+        probit = z(here)
+        moved = probit - before[left]
+        known = np.isfinite(moved) & (np.abs(moved) > 1e-9)
+        found = np.divide(gap - gap_before[left], moved, out=slope[left], where=known)
+        slope[left] = np.where(found > 0.2, np.minimum(found, 20.0), slope[left])
+        before[left], gap_before[left] = probit, gap
+        aimed = reaching(probit - gap / slope[left])
+        inside = (aimed > low[left]) & (aimed < high[left])
+        at[left] = np.where(inside, aimed, np.clip((low[left] + high[left]) // 2, 0, points - 1))
+        left = left[(best[left] >= CLOSE) & (high[left] - low[left] > 1)]
+        if not left.size:
+            break
+    return ndtr(value)
+
+
+def _index_of_rank(curve: CurveTally, count: FloatArray) -> IntArray:
+    """The point with ⌊count⌋ false matches; below three, the point of a threshold extrapolated in the probit rate."""
+    index = np.searchsorted(curve.false_matches, _whole(curve.false_matches, count), side="right") - 1
+    rare = count < LEAST_RANK
+    if not np.any(rare):
+        return index
+    n = curve.n_impostor
+    last = int(max(30, 0.003 * n))
+    at = np.unique(np.searchsorted(curve.false_matches, np.arange(LEAST_RANK, min(last, n - 1) + 1)))
+    at = at[(at < curve.thresholds.size) & (curve.false_matches[np.minimum(at, curve.thresholds.size - 1)] < n)]
+    if at.size < 3:
+        return index
+    z, s = ndtri(curve.false_matches[at] / n), curve.similarity[at]
+    slope, level = np.polyfit(z, s, 1)
+    wanted = level + slope * ndtri(np.maximum(count, 1e-12) / n)
+    beyond = np.searchsorted(-curve.similarity, -wanted, side="right") - 1
+    first = int(np.searchsorted(curve.false_matches, LEAST_RANK))
+    return np.where(rare, np.clip(beyond, 0, first), index)
+
+
+def _whole(errors: NDArray[Any], count: FloatArray) -> FloatArray:
+    """⌊count⌋ where errors are whole numbers; shares of units need not be."""
+    return count * (1.0 + 1e-12) if errors.dtype.kind == "f" else np.floor(count + 1e-9)

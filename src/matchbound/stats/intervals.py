@@ -18,6 +18,20 @@ from matchbound.errors import UsageError
 _NORMAL = NormalDist()
 
 
+def ndtr(z: ArrayLike) -> FloatArray:
+    """Φ(z), the shape of z."""
+    from scipy.special import ndtr
+
+    return np.asarray(ndtr(z), dtype=np.float64)
+
+
+def ndtri(probability: ArrayLike) -> FloatArray:
+    """Φ⁻¹, the shape of the argument."""
+    from scipy.special import ndtri
+
+    return np.asarray(ndtri(probability), dtype=np.float64)
+
+
 def normal_quantile(tail: float) -> float:
     """z with an upper tail of `tail` under the standard normal."""
     return -_NORMAL.inv_cdf(tail)

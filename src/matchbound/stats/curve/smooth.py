@@ -19,7 +19,7 @@ from matchbound.arraytypes import FloatArray
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.errors import DataError, UsageError
 from matchbound.stats.curve.bootstrap import CurveReplicates, Draw, curve_draws, impostor_totals, joined
-from matchbound.stats.normal import ndtr
+from matchbound.stats.intervals import ndtr
 from matchbound.stats.resampling import Scheme
 
 Smooth = Literal["binormal", "log-normal", "kernel"]

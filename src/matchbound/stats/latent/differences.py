@@ -17,6 +17,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.joint import JointTally
+from matchbound.stats.intervals import ndtri
 from matchbound.stats.latent.fit import (
     Curve,
     Products,
@@ -28,7 +29,6 @@ from matchbound.stats.latent.fit import (
 )
 from matchbound.stats.latent.model import Design
 from matchbound.stats.latent.probabilities import excess_of_two, implied_correlation, orthant
-from matchbound.stats.normal import ndtri
 
 POOLS = {"far": (0.01, 0.5), "frr": (0.02, 0.6)}
 """Rates over which correlations are averaged; their curves are nowhere below the average."""

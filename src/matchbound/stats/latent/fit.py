@@ -21,6 +21,7 @@ from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, Part, Tally
 from matchbound.errors import DataError
 from matchbound.stats.dyadic import bias_factor, effective_number
+from matchbound.stats.intervals import ndtri
 from matchbound.stats.latent.model import (
     BLENDED,
     DEFAULT,
@@ -33,7 +34,6 @@ from matchbound.stats.latent.model import (
     OwnVariance,
 )
 from matchbound.stats.latent.probabilities import implied_correlation
-from matchbound.stats.normal import ndtri
 from matchbound.stats.variance import UnitRate
 
 N_RANKS = 60

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.notes import Note
+from matchbound.stats.intervals import ndtr, ndtri
 from matchbound.stats.latent.probabilities import count_tail, excess, solve_decreasing
-from matchbound.stats.normal import ndtr, ndtri
 
 Metric = Literal["far", "frr"]
 Side = Literal["two-sided", "upper", "lower"]

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
-from matchbound.stats.normal import ndtr
+from matchbound.stats.intervals import ndtr
 
 HIGHEST = 0.999
 """Correlations are kept within ±HIGHEST."""
