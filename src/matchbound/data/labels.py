@@ -18,6 +18,7 @@ import numbers
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -41,8 +42,11 @@ SPAN = 1 << 22
 TEXT_WORDS = 1 << 10
 """Labels that are looked at together, as one text."""
 
+PIECE = 1 << 16
+"""Labels that are Python strings at the same time."""
+
 FEW = 10_000
-"""Up to so many are told apart without Arrow, whose import takes longer than that."""
+"""Up to so many integers are told apart without Arrow, whose import takes longer than that."""
 
 LARGEST, SMALLEST = 2**63 - 1, -(2**63)
 
@@ -260,20 +264,11 @@ def coded_labels(values: Coded | ArrayLike, name: str, place: Place | None = Non
         return Coded(*distinct_integers(_whole_numbers(array, place)))
     if kind in "cV":
         raise DataError(f"{name} holds values of type {array.dtype}; labels must be strings or whole numbers")
-    if kind == "U" and array.size > FEW:
-        return _coded_text(array, place)
+    if kind == "U":  # in pieces: as Python strings, a long column takes several times as much room
+        pieces = (array[start : start + PIECE].tolist() for start in range(0, array.size, PIECE))
+        codes, words = _numbered(chain.from_iterable(pieces), array.size)
+        return coded_values(words, codes, place)
     return _coded_sequence(array.tolist() if kind not in "Mm" else list(array), place)
-
-
-def _coded_text(array: NDArray[Any], place: Place) -> Coded:
-    """A column from a long array of text, by Arrow: as Python strings it would take much more room."""
-    import pyarrow as pa
-
-    try:
-        hashed = pa.array(array).dictionary_encode()
-        return coded_values(hashed.dictionary.to_pylist(), values_of(hashed.indices), place)
-    except (pa.ArrowException, UnicodeError):  # not valid text: the rule for single values names it
-        return _coded_sequence(array.tolist(), place)
 
 
 def _coded_sequence(values: Sequence[Any], place: Place) -> Coded:
@@ -285,12 +280,19 @@ def _coded_sequence(values: Sequence[Any], place: Place) -> Coded:
             return Coded(*distinct_integers(np.asarray(values, dtype=np.int64)))
         except OverflowError:
             pass
-    alike = len(kinds) <= 1 and kinds <= {str, int, bytes}
-    table: dict[Any, int] = {}
-    numbered = (table.setdefault(key, len(table)) for key in (values if alike else map(_key, values)))
-    codes = np.fromiter(numbered, dtype=np.int64, count=len(values))
+    if len(kinds) <= 1 and kinds <= {str, int, bytes}:
+        codes, distinct = _numbered(values, len(values))
+        return coded_values(distinct, codes, place)
+    codes, _ = _numbered(map(_key, values), len(values))
     first = np.unique(codes, return_index=True)[1].tolist()
     return coded_values([values[row] for row in first], codes, place)
+
+
+def _numbered(keys: Iterable[Any], count: int) -> tuple[IntArray, list[Any]]:
+    """The number of each of `count` keys, in the order in which they first occur, and the keys in that order."""
+    table: dict[Any, int] = {}
+    codes = np.fromiter((table.setdefault(key, len(table)) for key in keys), dtype=np.int64, count=count)
+    return codes, list(table)
 
 
 def _key(value: Any) -> tuple[type, Any]:
