@@ -19,8 +19,7 @@ from matchbound.show.numbers import percent
 from matchbound.stats import gallery_sizes as sizes
 from matchbound.stats.dyadic import effective_number
 from matchbound.stats.gallery_sizes import HitList
-from matchbound.stats.intervals import effective_n, normal_quantile, t_quantile, wilson
-from matchbound.stats.normal import ndtr, ndtri
+from matchbound.stats.intervals import effective_n, ndtr, ndtri, normal_quantile, t_quantile, wilson
 from matchbound.stats.searches import (
     HUBS,
     SearchSums,

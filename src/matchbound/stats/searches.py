@@ -31,10 +31,10 @@ import numpy as np
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.counts.tally import GenuineTally
 from matchbound.stats.budget import ANGLES
+from matchbound.stats.intervals import ndtr, ndtri
 from matchbound.stats.latent import LatentModel, fit_genuine, own_variance, rank_grid
 from matchbound.stats.latent.fit import Curve, smooth
 from matchbound.stats.latent.probabilities import excess, implied_correlation
-from matchbound.stats.normal import ndtr, ndtri
 
 
 @dataclass(frozen=True, eq=False)
