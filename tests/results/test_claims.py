@@ -147,20 +147,6 @@ def test_the_sample_that_would_settle_it() -> None:
         mb.plan_for(mb.roc(data).eer().claim(below=0.3))
 
 
-def test_results_are_records() -> None:
-    data = golden_table("larger")
-    rates, curve = mb.evaluate(data, 0.6), mb.roc(data)
-    numbers = [rates.precision(0.01), rates.recall(), rates.hter(), curve.min_dcf(0.05), curve.min_cllr()]
-    for number in numbers:
-        made = number.to_dict()
-        assert (made["metric"], made["estimate"]) == (number.metric, number.estimate)
-        assert made["low"] < made["estimate"] < made["high"]
-        assert "<table" in number._repr_html_()
-    claim = rates.far.claim(below=0.5)
-    assert claim.to_dict()["verdict"] == "shown"
-    assert str(claim).startswith("far < 0.5: shown.")
-
-
 def test_a_plan_takes_the_place_of_the_factor():
     """One number says how many people would settle a claim: that of the plan, where there is one."""
     from matchbound.cli.command import with_plans

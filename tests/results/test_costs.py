@@ -16,7 +16,7 @@ from conftest import DATA, golden_table
 from matchbound import results
 from matchbound.results.costs import PRESETS
 from matchbound.stats.budget import ANGLES, Steps, budget_tables, integrated_limits
-from matchbound.stats.costs import CostWeights, calibrate
+from matchbound.stats.costs import calibrate
 from strategies import Row, comparisons, tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -292,12 +292,6 @@ def test_a_curve_without_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
         for a, b in zip(one.interval(), two.interval(), strict=True):
             assert b == pytest.approx(a, rel=0.05), name
     assert exact.actual_dcf().estimate == stepped.actual_dcf().estimate
-
-
-def test_weights() -> None:
-    made = CostWeights(0.01, 1.0, 1.0)
-    assert (made.miss, made.false_accept) == pytest.approx((1.0, 99.0))
-    assert made.log_odds == pytest.approx(math.log(99.0))
 
 
 def test_decisions_and_few_identities_have_the_default_limits() -> None:

@@ -84,11 +84,6 @@ class TestWhichMethod:
         far = mb.evaluate(mb.demo_data(), 0.6).far
         assert far.interval(variance="bias-corrected") == far.interval("wilson", variance="bias-corrected")
 
-    def test_names_are_found_however_written(self) -> None:
-        far = mb.evaluate(mb.demo_data(), 0.6).far
-        assert far.interval("Wilson") == far.interval("wilson")
-        assert far.interval("AUTO") == far.interval()
-
     def test_tables_on_disk(self, tmp_path) -> None:
         data = mb.SyntheticModel().sample(30, rng=3).comparisons()
         path = tmp_path / "scores.csv"
@@ -248,11 +243,6 @@ class TestNoErrors:
         assert codes(made)[0] == "no-width"
         assert (made.low, made.high) == tuple(far.interval())
         assert made.width > 0.0
-
-    def test_wald_names_the_default(self) -> None:
-        far = mb.evaluate(mb.demo_data(), 2.0).far
-        with pytest.warns(mb.MatchboundWarning, match="wald has no width"):
-            far.interval("wald")
 
     def test_variances_advised_against_warn(self) -> None:
         far = mb.evaluate(mb.demo_data(), 0.6).far

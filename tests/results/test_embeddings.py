@@ -79,14 +79,6 @@ def test_scores_are_what_they_are_called(similarity: str) -> None:
     assert data.score_pairs([first[5]], [second[5]])[0] == data.score_pairs(first, second)[5]
 
 
-def test_tiny_vectors_have_a_cosine() -> None:
-    x = np.array([[3.0, 4.0], [4.0, 3.0], [-3.0, 4.0]])
-    scores = [mb.Embeddings(x * scale, list("abc")).score_pairs([0, 0], [1, 2]) for scale in (1.0, 1e-170, 5e-310)]
-    np.testing.assert_allclose(scores[0], [0.96, 0.28], rtol=1e-14)
-    np.testing.assert_allclose(scores[1], scores[0], rtol=1e-14)
-    np.testing.assert_allclose(scores[2], scores[0], rtol=1e-10)
-
-
 def test_positions_outside_the_data_are_refused() -> None:
     data = mb.Embeddings(np.eye(3), list("abc"))
     with pytest.raises(mb.UsageError, match="second"):

@@ -27,7 +27,7 @@ from matchbound.counts.tally import (
     whole_numbers,
 )
 from matchbound.results.rates import Rate
-from matchbound.stats.intervals import effective_n, wald, wilson
+from matchbound.stats.intervals import effective_n, wald
 
 Pairs = dict[tuple[int, int], tuple[int, int]]
 """Impostor comparisons and errors of each pair of identities."""
@@ -103,11 +103,6 @@ def exact_wilson(p: Fraction, n: Fraction, tail: float) -> tuple[Fraction, Fract
 def close(found: float, true: Fraction, relative: float, absolute: float = 0.0) -> None:
     assert math.isfinite(found)
     assert abs(Fraction(found) - true) <= Fraction(relative) * abs(true) + Fraction(absolute), (found, float(true))
-
-
-def near(value: float, count: int) -> int:
-    """About value·count errors, exact also where 1 − value is tiny."""
-    return count - round((1 - value) * count) if value > 0.5 else round(value * count)
 
 
 def scattered(value: float, size: int, each: int, seed: int = 0) -> Pairs:
@@ -431,23 +426,6 @@ def test_curves_of_scores_of_any_size(kind: str) -> None:
 
 
 # --- the interval formulas by themselves ---
-
-
-@given(
-    st.floats(-30.0, 0.0).map(lambda e: 10.0**e) | st.sampled_from([0.0, 0.5, 1.0, *RATES]),
-    st.floats(0.0, 13.0).map(lambda e: 10.0**e),
-    st.floats(1e-9, 0.999),
-)
-def test_wilson_against_fractions(estimate: float, n: float, tail: float) -> None:
-    """Also the lower limit of a tiny rate, where centre minus half-width would cancel to nothing or below."""
-    low, high = wilson(estimate, n, tail)
-    true = exact_wilson(Fraction(estimate), Fraction(n), tail)
-    close(low, true[0] if estimate > 0.0 else Fraction(0), 1e-12, 1e-300)
-    close(high, true[1] if estimate < 1.0 else Fraction(1), 1e-12, 1e-300)
-    assert 0.0 <= low <= 1.0
-    assert 0.0 <= high <= 1.0
-    if tail < 0.5:
-        assert low <= estimate <= high
 
 
 @pytest.mark.parametrize("estimate", RATES)

@@ -221,20 +221,19 @@ def _of_both(far: Rate, frr: Rate, distance: bool) -> list[Note]:
     """Whether the scores point the other way, or the threshold is one for other scores."""
     if not (far.comparisons and frr.comparisons):
         return []
-    at = threshold_text(far.threshold)
     none = far.errors == 0 and frr.errors == frr.comparisons
     if none or (far.errors == far.comparisons and frr.errors == 0):
+        matches = f"{'no' if none else 'every'} comparison matches at threshold {threshold_text(far.threshold)}"
         text = (
-            f"{'no' if none else 'every'} comparison matches at threshold {at}, where a match is a score of "
-            f"{'at most' if distance else 'at least'} the threshold: is the threshold meant for another kind of score? "
-            f"(see {argument('similarity')} and {argument('distance')})"
+            f"{matches}, where a match is a score of {'at most' if distance else 'at least'} the threshold: is the "
+            f"threshold meant for another kind of score? (see {argument('similarity')} and {argument('distance')})"
         )
         return [Note("other-scores", text)]
     spread = 0.5 * math.sqrt(1.0 / far.comparisons + 1.0 / frr.comparisons)
     if far.estimate - (1.0 - frr.estimate) > SURE * spread:
         return [question(distance)]
     if far.estimate > 0.5 and frr.estimate < 0.5:
-        text = f"{percent(far.estimate)} of the impostor comparisons match at threshold {at}"
+        text = f"{percent(far.estimate)} of the impostor comparisons match at threshold {threshold_text(far.threshold)}"
         return [Note("other-scale", f"{text}: is the threshold meant for scores on another scale?")]
     return []
 
@@ -245,7 +244,7 @@ def largest_share(rate: Rate) -> float:
 
 
 def _of_rate(rate: Rate) -> list[Note]:
-    name, compared = rate.metric.upper(), count_text(rate.comparisons)
+    name = rate.metric.upper()
     if rate.comparisons == 0:
         return [Note("no-comparisons", f"no {rate.kind.comparisons} comparisons: {name} is not defined")]
     notes: list[Note] = []
@@ -253,11 +252,11 @@ def _of_rate(rate: Rate) -> list[Note]:
         once = frr_by_identity(rate.tally.genuine, rate.index).estimate if rate.metric == "frr" else None
         notes += uneven_identities(rate.metric, rate.tally.part(rate.metric).comparisons, once)
     if rate.errors == 0:
-        text = f"no {rate.kind.error} among {compared} comparisons: {name} is not zero, it is below the upper limit"
-        notes.append(Note("no-errors", text))
+        text = f"no {rate.kind.error} among {count_text(rate.comparisons)} comparisons"
+        notes.append(Note("no-errors", f"{text}: {name} is not zero, it is below the upper limit"))
     elif rate.errors == rate.comparisons:
-        text = f"every one of {compared} comparisons erred: {name} is at least the lower limit; nothing more is known"
-        notes.append(Note("all-errors", text))
+        text = f"every one of {count_text(rate.comparisons)} comparisons erred"
+        notes.append(Note("all-errors", f"{text}: {name} is at least the lower limit; nothing more is known"))
     elif rate.variance < 0.0:
         text = (
             f"the variance estimate of {name} is negative (too few identities share errors): Wilson falls back on "
