@@ -48,7 +48,7 @@ from matchbound.planning.protocol import (
 )
 from matchbound.planning.searches import plan_search as plan_search
 from matchbound.readers.candidates import read_candidates as read_candidates
-from matchbound.readers.failures import read_failures as read_failures
+from matchbound.readers.people import read_failures as read_failures
 from matchbound.readers.read import read as read
 from matchbound.readers.scan import scan as scan
 from matchbound.report.make import make_report as make_report

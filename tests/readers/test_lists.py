@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 import matchbound as mb
-from matchbound.files.opening import Input, open_input
+from matchbound.files.opening import Input
 from matchbound.readers import containers, infer, tables, text
 from matchbound.readers.layouts import cimat, trials
 from naive_readers import components_by_search, fields_by_line, map_by_line
@@ -185,28 +185,6 @@ def test_a_packed_list_without_identities_is_bounded(tmp_path: Path, monkeypatch
     assert len(mb.read(packed(tmp_path / "known.gz", "a a 3 y\na b 2 n\n", 11_000), reader="kaldi")) == 22_000
 
 
-def test_blank_lines_are_passed_over_quickly(tmp_path: Path) -> None:
-    """Eighty million of them, in 80 KB, took a minute or more."""
-    path = tmp_path / "x.gz"
-    with gzip.open(path, "wb", compresslevel=1) as stream:
-        stream.write(b"\xef\xbb\xbf\n\n \t\r\na b 1 target\n")
-        for _ in range(20):
-            stream.write(b"\n" * 500_000 + b"\r\n" * 1000)
-        stream.write(b"c d 2 what\n")
-    source = open_input(path)
-    assert list(source.filled_lines()) == [(4, "a b 1 target"), (10_020_005, "c d 2 what")]
-    import time
-
-    begun = time.process_time()
-    with pytest.raises(mb.DataError, match="line 10020005: genuine is 'what'"):
-        mb.read(path, reader="kaldi")
-    for name in ("voxceleb", "pyeer", "lfw"):
-        empty = packed(tmp_path / f"{name}.gz", "\n", 5_000_000)
-        with pytest.raises(mb.DataError, match="is empty"):
-            mb.read([empty, empty], reader=name)
-    assert time.process_time() - begun < 5
-
-
 def test_json_that_was_packed_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x.json.gz"
     with gzip.open(path, "wt") as stream:
@@ -256,7 +234,7 @@ def test_a_workbook_of_many_cells_is_refused_at_once(tmp_path: Path, monkeypatch
     assert (containers.SMALL_SHEET, containers.SHEET_RATIO) == (16 * 2**20, 20)
     monkeypatch.setattr(containers, "SMALL_SHEET", 10_000)
     monkeypatch.setattr(containers, "SHEET_RATIO", 2)
-    with pytest.raises(mb.DataError, match=r"x.xlsx: unpacks to .* bytes, more than .* save the sheet as CSV or give"):
+    with pytest.raises(mb.DataError, match=r"x.xlsx: unpacks to .* bytes, more than .* give a larger max_bytes"):
         mb.read(tmp_path / "x.xlsx")
     assert len(mb.read(tmp_path / "x.xlsx", max_bytes=33554433)) == 2000
 

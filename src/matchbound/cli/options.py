@@ -279,7 +279,7 @@ class FailureOptions:
             return None if fta is None and fte is None else Failures.from_counts(fta=fta, fte=fte)
         if fta is not None or fte is not None:
             raise UsageError("--failures tells who failed; leave out --fta and --fte")
-        from matchbound.readers.failures import read_failures
+        from matchbound.readers.people import read_failures
 
         return read_failures(self.failures)
 

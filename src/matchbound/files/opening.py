@@ -39,8 +39,6 @@ READ_BYTES = 1 << 20
 """How much of a pipe is read at a time."""
 SPOOL_BYTES = 64 << 20
 """Up to this size what comes through a pipe is in memory, beyond it in a temporary file without a name."""
-BLANKS = b" \t\r\n\v\f"
-"""White space as bytes have it."""
 
 Kind = Literal["text", "parquet", "zip", "npy", "arrow", "hdf5", "empty"]
 _KINDS: dict[bytes, Kind] = {
@@ -182,20 +180,14 @@ class Input:
                 f"{argument('max_bytes', ...)}"
             )
 
-    def lines(self, longest: int = MAX_LINE, skipping: bytes = b"") -> Iterator[tuple[int, str]]:
-        """Numbered lines of text from 1, without their ends; a byte order mark is dropped.
-
-        Lines of nothing but the bytes `skipping` are left out, quickly: a small compressed file may hold 80 million.
-        """
+    def lines(self, longest: int = MAX_LINE) -> Iterator[tuple[int, str]]:
+        """Numbered lines of text from 1, without their ends; a byte order mark is dropped."""
         with self.open() as stream:
             number = 0
             while raw := stream.readline(longest + 1):
                 number += 1
                 if len(raw) > longest:
                     raise DataError(f"{self.name}, line {number} is longer than {longest:,} bytes: not a table of text")
-                if skipping and not raw.strip(skipping):
-                    number += _skip_lines(stream, skipping)
-                    continue
                 try:
                     line = raw.decode("utf-8")
                 except UnicodeDecodeError as error:
@@ -209,7 +201,7 @@ class Input:
 
     def filled_lines(self) -> Iterator[tuple[int, str]]:
         """The numbered lines that hold more than white space."""
-        return ((number, line) for number, line in self.lines(skipping=BLANKS) if line.strip())
+        return ((number, line) for number, line in self.lines() if line.strip())
 
     def digest(self) -> str:
         """``"sha256:…"`` of the bytes as they are stored; those that no stream has come to are read now."""
@@ -253,18 +245,6 @@ class Input:
         if not self.piped:
             self._file.close()
             self._file, self._head = None, b""
-
-
-def _skip_lines(stream: Any, skipping: bytes) -> int:
-    """Read on over whole lines of nothing but some bytes; how many there were."""
-    count = 0
-    while True:
-        ahead = stream.peek()
-        end = ahead.rfind(b"\n", 0, len(ahead) - len(ahead.lstrip(skipping))) + 1
-        if not end:
-            return count
-        count += ahead.count(b"\n", 0, end)
-        stream.read(end)
 
 
 class _Stream(io.RawIOBase):

@@ -16,7 +16,7 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import Coded, coded_labels, merge
 from matchbound.errors import DataError, MatchboundError, MissingExtraError, argument, plainly
-from matchbound.files.opening import BLANKS, Input, open_input
+from matchbound.files.opening import Input, open_input
 from matchbound.readers.roles import PairRoles, find_roles, plain, repeated
 from matchbound.readers.tables import Table, check_similarity, from_table, named
 from matchbound.scratch import room_for
@@ -225,7 +225,7 @@ def _differ(name: str, labels: int, of: str, rows: int) -> DataError:
 def _labels_of_text(source: Input, rows: int, of: str) -> Coded:
     texts: list[str] = []
     last = 0
-    for number, line in source.lines(skipping=BLANKS):
+    for number, line in source.lines():
         text = line.strip().strip('"')
         last = number if text else last
         if text and number <= rows + 1:

@@ -16,7 +16,7 @@ from matchbound.errors import DataError, UsageError
 from matchbound.files.opening import open_input
 from matchbound.readers.arrays import load_npz
 from matchbound.readers.containers import is_frame, table_of
-from matchbound.readers.roles import plain
+from matchbound.readers.roles import assigned, plain
 from matchbound.readers.tables import Table
 
 NAMES = {
@@ -129,21 +129,13 @@ def read_candidates(
 
 
 def _roles(table: Table, columns: Mapping[str, str]) -> dict[str, str]:
-    names = list(table.names)
     for role, name in columns.items():
         if role not in NAMES:
             raise UsageError(f"columns: {role!r} is none of {', '.join(NAMES)}")
-        if name not in names:
-            raise DataError(f"{table.source}: there is no column {name!r}; there are {', '.join(names)}")
-    found = dict(columns)
-    free = [name for name in names if name not in columns.values()]
-    for role, words in NAMES.items():
-        for word in words.split():
-            match = [name for name in free if plain(name) == word]
-            if role not in found and match:
-                found[role] = match[0]
-                free.remove(match[0])
-    return found
+        if name not in table.names:
+            raise DataError(f"{table.source}: there is no column {name!r}; there are {', '.join(table.names)}")
+    rest = {role: words for role, words in NAMES.items() if role not in columns}
+    return {**columns, **assigned([name for name in table.names if name not in columns.values()], rest)}
 
 
 def _check_ranks(table: Table, search: IntArray, rank: Any, score: Any, distance: bool) -> None:
@@ -170,9 +162,11 @@ def _shown(
             raise DataError(
                 f"{table.source}: nothing says whom each search shows; give probes=, or a column 'identity'"
             )
-        shown = as_text(table.labels(roles["identity"]))
-        pairs = np.unique(np.stack([labels[search], shown], axis=1), axis=0)
-        return pairs[:, 1], _once(pairs[:, 0], table.source)
+        pairs = np.unique(np.stack([labels[search], as_text(table.labels(roles["identity"]))], axis=1), axis=0)
+        twice = np.flatnonzero(pairs[1:, 0] == pairs[:-1, 0])
+        if twice.size:
+            raise DataError(f"{table.source}: search {pairs[twice[0], 0]!r} shows two identities")
+        return pairs[:, 1], pairs[:, 0]
     known = _mapping(probes, "search", "probes")
     if known is None:
         raise UsageError("probes must be a table with columns search and identity, or a mapping")
@@ -181,13 +175,6 @@ def _shown(
         raise DataError(f"{table.source}: search {missing[0]!r} is not among the probes ({len(missing)} such searches)")
     names = np.asarray(sorted(known))
     return np.asarray([known[name] for name in names.tolist()]), names
-
-
-def _once(names: LabelArray, source: str) -> LabelArray:
-    twice = np.flatnonzero(names[1:] == names[:-1])
-    if twice.size:
-        raise DataError(f"{source}: search {names[twice[0]]!r} shows two identities")
-    return names
 
 
 def _enrolled(gallery: Labels) -> tuple[LabelArray, dict[str, str]]:

@@ -201,7 +201,9 @@ def load_workbook(source: Input, sheet: str | None = None) -> Table:
         ) from None
     try:
         with source.open() as stream:
-            _check_sheets(source, stream)
+            with zipfile.ZipFile(stream) as archive:
+                most = max(SMALL_SHEET, SHEET_RATIO * (source.size or 0)) if source.usual_limit else source.max_bytes
+                source.check_bytes(sum(item.file_size for item in archive.infolist()), most)
             book = openpyxl.load_workbook(stream, read_only=True, data_only=True)
             if sheet is not None and sheet not in book.sheetnames:
                 has = ", ".join(repr(shorten(name)) for name in book.sheetnames)
@@ -265,15 +267,3 @@ def _filled(source: Input, rows: Iterable[Sequence[Any]]) -> list[tuple[Any, ...
 
 def _is_blank(value: Any) -> bool:
     return is_missing(value) or (isinstance(value, str) and not value.strip())
-
-
-def _check_sheets(source: Input, stream: Any) -> None:
-    with zipfile.ZipFile(stream) as archive:
-        total = sum(item.file_size for item in archive.infolist())
-    most = max(SMALL_SHEET, SHEET_RATIO * (source.size or 0)) if source.usual_limit else source.max_bytes
-    if total > most:
-        raise DataError(
-            f"{source.name}: unpacks to {total:,} bytes, more than {most:,}; if that is expected, save the sheet as "
-            f"CSV or give {argument('max_bytes', max(total, source.max_bytes + 1))}"
-        )
-    stream.seek(0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,48 +13,6 @@ from matchbound.errors import DataError, plainly
 from matchbound.notes import Note
 
 
-@dataclass(frozen=True)
-class Inferred:
-    """Identities of instances, known or inferred from genuine pairs.
-
-    Attributes
-    ----------
-    identity : array, shape (instances,)
-        The identity of each instance: its known label, or the name of the first instance that it is joined to.
-    n_identities : int
-        How many identities there are.
-    n_inferred : int
-        How many of them carry no known label.
-    n_alone : int
-        Instances without a known identity that no genuine pair joins to another: an identity each.
-    n_unknown : int
-        Instances without a known identity.
-    """
-
-    identity: LabelArray
-    n_identities: int
-    n_inferred: int
-    n_alone: int
-    n_unknown: int
-
-    def notes(self, what: str = "instances") -> list[Note]:
-        """What was inferred, in words; empty when every identity was known."""
-        if not self.n_unknown:
-            return []
-        given = "identities were not given"
-        if self.n_unknown < self.identity.size:
-            given = f"the identities of {self.n_unknown} of {self.identity.size} {what} were not given"
-        return [
-            Note(
-                "inferred-identities",
-                f"{given}: {self.n_inferred} identities were inferred from the genuine pairs ({what} that genuine "
-                f"pairs join, directly or through others, count as one identity; {self.n_alone} {what} that no genuine "
-                "pair joins to another count as an identity each). A person whose genuine pairs are not all in the "
-                "list may be split in two, and the intervals then come out too narrow",
-            )
-        ]
-
-
 def components(n: int, first: IntArray, second: IntArray) -> NDArray[np.int32]:
     """Connected components of a graph of n nodes: the smallest node of each node's component, shape (n,)."""
     from scipy.sparse import coo_array
@@ -63,9 +20,8 @@ def components(n: int, first: IntArray, second: IntArray) -> NDArray[np.int32]:
 
     edges = coo_array((np.ones(first.size, dtype=np.int8), (first, second)), shape=(n, n))
     label = connected_components(edges, directed=False)[1]
-    smallest = np.unique(label, return_index=True)[1].astype(np.int32)
-    found: NDArray[np.int32] = smallest[label]
-    return found
+    root: NDArray[np.int32] = np.unique(label, return_index=True)[1].astype(np.int32)[label]
+    return root
 
 
 def infer_identities(
@@ -75,8 +31,11 @@ def infer_identities(
     genuine: BoolArray,
     where: Callable[[int], str],
     known: LabelArray | None = None,
-) -> Inferred:
-    """Identities of instances from pairs that are labelled genuine or impostor.
+) -> tuple[LabelArray, list[Note]]:
+    """The identity of each instance: its known label, or the name of the first instance that it is joined to.
+
+    With a note on what was inferred, unless every identity was known. Labels that contradict each other or the known
+    identities are an error.
 
     Parameters
     ----------
@@ -90,11 +49,6 @@ def infer_identities(
         From a pair's position to its place in the source, for messages.
     known
         The identity of each instance as text, empty where it is unknown, shape (instances,).
-
-    Raises
-    ------
-    DataError
-        The labels contradict each other or the known identities.
     """
     n = names.shape[0]
     text = np.full(n, "", dtype=np.str_) if known is None else as_text(known)
@@ -120,16 +74,21 @@ def infer_identities(
     owner = label_of_root[root[:n]]
     fallback = as_text(names)[np.minimum(root[:n], n - 1)]
     identity = np.where(owner >= 0, labels[owner], fallback) if labels.size else fallback
+    if has.all():
+        return identity, []
     joined = np.zeros(n, dtype=np.bool_)
     joined[a[a != b]] = joined[b[a != b]] = True
-    roots = np.unique(root[:n])
-    return Inferred(
-        identity,
-        int(roots.size),
-        int(np.count_nonzero(label_of_root[roots] < 0)),
-        int(np.count_nonzero(~joined & ~has)),
-        int(np.count_nonzero(~has)),
-    )
+    inferred, alone = np.count_nonzero(label_of_root[np.unique(root[:n])] < 0), np.count_nonzero(~joined & ~has)
+    part = f"the identities of {np.count_nonzero(~has)} of {n} instances" if has.any() else "identities"
+    return identity, [
+        Note(
+            "inferred-identities",
+            f"{part} were not given: {inferred} identities were inferred from the genuine pairs (instances that "
+            f"genuine pairs join, directly or through others, count as one identity; {alone} instances that no genuine "
+            "pair joins to another count as an identity each). A person whose genuine pairs are not all in the list "
+            "may be split in two, and the intervals then come out too narrow",
+        )
+    ]
 
 
 def _check_known(
@@ -142,17 +101,16 @@ def _check_known(
     where: Callable[[int], str],
 ) -> None:
     """Known identities on both sides of a pair must agree with its label."""
-    _, (code,) = encode(text)
-    code = code.astype(np.int32)
+    code = encode(text)[1][0].astype(np.int32)
     clash = np.flatnonzero(has[first] & has[second] & ((code[first] == code[second]) != genuine))
     if clash.size:
         at = int(clash[0])
         a, b = first[at], second[at]
-        said, seen = ("genuine", "differ") if genuine[at] else ("impostor", "are equal")
+        kind, relation = ("genuine", "differ") if genuine[at] else ("impostor", "are equal")
         raise DataError(
-            f"{where(at)}: the pair is labelled {said}, and the identities {plainly(text[a])} (of "
-            f"{plainly(names[a])}) and {plainly(text[b])} (of {plainly(names[b])}) {seen} ({clash.size} such lines). "
-            "Correct the labels or the identities"
+            f"{where(at)}: the pair is labelled {kind}, and the identities {plainly(text[a])} (of "
+            f"{plainly(names[a])}) and {plainly(text[b])} (of {plainly(names[b])}) {relation} ({clash.size} such "
+            "lines). Correct the labels or the identities"
         )
 
 

@@ -277,9 +277,9 @@ def build_comparisons(
             check_unseen(opened_inputs(), genuine.size)
             return Comparisons.of_nobody(score, genuine, distance=small_is_same, notes=notes)
         known = None if identity is None else text_array([identity(str(name)).strip() for name in names])
-        inferred = infer_identities(names, first, second, genuine, table.where, known)
-        notes += inferred.notes()
-        identities, (a, b) = merge(Coded(inferred.identity, first), Coded(inferred.identity, second))
+        of_name, inferred = infer_identities(names, first, second, genuine, table.where, known)
+        notes += inferred
+        identities, (a, b) = merge(Coded(of_name, first), Coded(of_name, second))
     return named(
         table.source,
         lambda: Comparisons.from_codes(

@@ -12,18 +12,15 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-import numpy as np
-
-from matchbound.arraytypes import FloatArray
-from matchbound.data.arrays import in_one_piece, trim, values_of
+from matchbound.data.arrays import in_one_piece, trim
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
-from matchbound.data.scores import FAILED, check_finite, check_missing
+from matchbound.data.scores import FAILED, check_missing
 from matchbound.errors import DataError, UsageError, argument, plainly, shorten
-from matchbound.files.opening import BLANKS, MAX_LINE, Input, report_progress
+from matchbound.files.opening import MAX_LINE, Input, report_progress
 from matchbound.notes import Note
 from matchbound.readers.roles import PairRoles, RowRoles, find_roles, repeated
-from matchbound.readers.tables import AGAIN, Table, build, build_embeddings, check_similarity
+from matchbound.readers.tables import Table, build
 
 _DELIMITERS = ("\t", ",", ";", "|")
 MAX_COLUMNS = 20_000
@@ -112,9 +109,6 @@ def read_delimited(
     check_missing(missing)
     numbers = (roles.score,) if isinstance(roles, PairRoles) else roles.features
     layout = table_layout(source, names, roles.labels(), numbers, delimiter, at)
-    if isinstance(roles, RowRoles) and not set(roles.labels()) & set(numbers):
-        table, vectors = _vectors(source, layout)
-        return build_embeddings(table, roles, check_similarity(source.name, distance, similarity), vectors)
     table = text_table(source, layout, may_miss=missing != "error" and isinstance(roles, PairRoles))
     return build(table, roles, distance=distance, similarity=similarity, missing=missing)
 
@@ -287,27 +281,6 @@ def _parse(text: bytes, layout: Layout) -> Any:
     )
 
 
-def _vectors(source: Input, layout: Layout) -> tuple[Table, FloatArray]:
-    """A table of the labels, and the numbers as vectors, shape (n, d); the columns are gone block by block."""
-    parts, blocks = [], []
-    for part in checked_blocks(source, layout):
-        block = np.empty((part.num_rows, len(layout.numbers)))
-        for k, column in enumerate(part.columns[len(layout.labels) :]):
-            block[:, k] = values_of(column)
-        blocks.append(block)
-        parts.append(part.select(list(layout.labels)))
-        del part
-    where = placing(source, layout)
-    vectors = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
-    wrong = np.zeros(len(layout.numbers), dtype=np.bool_)
-    for begin in range(0, len(vectors), 256):  # some rows at a time: all would take as much room again
-        wrong |= ~np.isfinite(vectors[begin : begin + 256]).all(axis=0)
-    if wrong.any():
-        k = int(np.argmax(wrong))
-        check_finite(vectors[:, k], lambda row: f"{where(row)}: {layout.numbers[k]} is", AGAIN)
-    return Table(source.name, in_one_piece(parts), where, layout.notes()), vectors
-
-
 def check_width(source: str, columns: int) -> None:
     """Refuse so many columns of numbers that a line would cost more than it says."""
     if columns > MAX_COLUMNS:
@@ -319,7 +292,7 @@ def check_width(source: str, columns: int) -> None:
 
 def read_header(source: Input) -> tuple[int, str]:
     """The first line that is not blank, with its number."""
-    for number, line in source.lines(skipping=BLANKS):
+    for number, line in source.lines():
         if len(line) > 1_000_000:
             raise DataError(f"{source.name}, line {number} is over a million characters long: not a table of text")
         if "\r" in line:
@@ -382,7 +355,7 @@ def numbered_rows(source: Input, layout: Layout) -> Iterator[tuple[int, list[str
     begun = [layout.above]
 
     def texts() -> Iterator[str]:
-        for number, line in source.lines(skipping=b"\r\n"):
+        for number, line in source.lines():
             if number > layout.above and line:
                 begun.append(number)
                 yield line

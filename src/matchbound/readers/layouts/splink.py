@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -61,32 +60,36 @@ def read_splink(
         raise UsageError(f"reader 'splink' takes predictions and labels; got {len(files)} files")
     if blocked not in ("miss", "leave"):
         raise UsageError(f"blocked must be miss or leave; got {blocked!r}")
-    numbers = ("match_weight", "match_probability", "clerical_match_score", *([score] if score else []))
+    numbers = (*SCORES, "clerical_match_score", *([score] if score else []))
     tables = [load_table(file, numbers) for file in files]
     if len(tables) == 2 and f"{unique_id}_l" not in tables[0].names and unique_id in tables[0].names:
         tables.reverse()  # the clusters were named first
-    table, other = tables[0], tables[1] if len(tables) == 2 else None
-    names = table.names
-    chosen = score or next((name for name in ("match_weight", "match_probability") if name in names), None)
-    if chosen is None or chosen not in names:
+    table = tables[0]
+    scores = [name for name in SCORES if name in table.names]
+    chosen = score or next(iter(scores), SCORES[0])
+    if chosen not in table.names:
         raise DataError(
-            f"{table.source}: there is no column {chosen or 'match_weight'!r}; predictions of Splink have it, and come "
-            "before labels or clusters"
+            f"{table.source}: there is no column {chosen!r}; predictions of Splink have it, and come before labels or "
+            "clusters"
         )
-    column = None if other is None else _cluster_column(other, unique_id, truth)
-    if other is not None and column is not None:
-        return _clustered(table, other, column, table.numbers(chosen), bool(distance), unique_id, blocked)
+    others = [repr(name) for name in scores if name != chosen]
+    unused = f", and {others[0]} was not used" if others else ""
+    notes = [Note("column-chosen", f"the column {chosen!r} was read as the score{unused}")]
+    values = table.numbers(chosen)
+    if len(tables) == 2 and unique_id in tables[1].names:
+        return _clustered(table, tables[1], truth, values, bool(distance), unique_id, blocked, notes)
     roles = PairRoles(chosen, instance_a="record_l", instance_b="record_r")
-    pair = dict(zip(("record_l", "record_r"), _records(table, unique_id), strict=True))
-    entity = truth or next((name for name in CLUSTERS if f"{name}_l" in names), None)
+    pair = _records(table, unique_id)
+    entity = truth or next((name for name in CLUSTERS if f"{name}_l" in table.names), None)
     if entity is not None:
+        table = replace(table.with_labels(record_l=pair[0], record_r=pair[1]), notes=(*table.notes, *notes))
         roles = replace(roles, id_a=_column(table, f"{entity}_l"), id_b=_column(table, f"{entity}_r"))
-        return build_comparisons(table.with_labels(**pair), roles, bool(distance))
-    notes: list[Note] = []
-    genuine = _genuine(table) if other is None else None
-    if other is not None:
-        values = table.numbers(chosen)
-        rows, genuine, labelled, lost = _labelled(table, other, pair, values, unique_id, repeats)
+        return build_comparisons(table, roles, bool(distance))
+    if len(tables) == 1:
+        genuine = _genuine(table)
+    else:
+        source = tables[1].source
+        rows, genuine, labelled, lost = _labelled(table, tables[1], pair, values, unique_id, repeats)
         notes += _coverage(values, labelled, complete)
         if lost:
             notes.append(
@@ -96,14 +99,16 @@ def read_splink(
                     "out, so FRR is that of the proposed pairs only",
                 )
             )
-        source, pair = other.source, {name: Coded(one.labels, one.codes[rows]) for name, one in pair.items()}
-        table = Table(source, table.data.take(rows), lambda _: source)
-    table = replace(table.with_labels(**pair), notes=(*table.notes, *notes))
-    truths = Coded(text_array(["False", "True"]), np.asarray(genuine).astype(np.int8))
-    return build_comparisons(table.with_labels(**{TRUTH: truths}), replace(roles, genuine=TRUTH), bool(distance))
+        pair = Coded(pair[0].labels, pair[0].codes[rows]), Coded(pair[1].labels, pair[1].codes[rows])
+        table = Table(source, table.data.take(rows), lambda _: source, table.notes)
+    truths = Coded(text_array(["False", "True"]), genuine.astype(np.int8))
+    columns = {"record_l": pair[0], "record_r": pair[1], TRUTH: truths}
+    table = replace(table.with_labels(**columns), notes=(*table.notes, *notes))
+    return build_comparisons(table, replace(roles, genuine=TRUTH), bool(distance))
 
 
 READERS = {"splink": read_splink}
+SCORES = ("match_weight", "match_probability")
 MOST_PAIRS = 10_000_000
 """True pairs that a table of clusters may make: a large cluster makes half the square of its size."""
 CLUSTERS = ("cluster", "cluster_id", "entity_id", "person_id")
@@ -111,25 +116,30 @@ TRUTH = "genuine pair"
 """The column of labels that is added to the predictions; no column of theirs is called so."""
 
 
-def _cluster_column(table: Table, unique_id: str, truth: str | None) -> str | None:
-    """The column of clusters of a table with one row per record; None for a table of pairs."""
-    names = table.names
-    if unique_id not in names:
-        return None
-    found = truth or next((name for name in CLUSTERS if name in names), None)
-    if found is None:
-        raise DataError(f"{table.source}: a table of records needs a column of clusters, such as {CLUSTERS[0]!r}")
-    return _column(table, found)
-
-
 def _clustered(
-    table: Table, clusters: Table, column: str, values: FloatArray, distance: bool, unique_id: str, blocked: str
+    table: Table,
+    clusters: Table,
+    truth: str | None,
+    values: FloatArray,
+    distance: bool,
+    unique_id: str,
+    blocked: str,
+    notes: list[Note],
 ) -> Comparisons:
     """Comparisons whose identities are the clusters of records, with true pairs that were not proposed."""
+    named_truth = truth or next((name for name in CLUSTERS if name in clusters.names), None)
+    if named_truth is None:
+        raise DataError(f"{clusters.source}: a table of records needs a column of clusters, such as {CLUSTERS[0]!r}")
+    column = _column(clusters, named_truth)
+    records = _records(table, unique_id)
     if "source_dataset" not in clusters.names and "source_dataset_l" in table.names:
-        records = _without_dataset(table, clusters, unique_id)
-    else:
-        records = _records(table, unique_id)
+        ids = table.coded(f"{unique_id}_l"), table.coded(f"{unique_id}_r")
+        if merge(*ids)[0].size != merge(*records)[0].size:
+            raise DataError(
+                f"{clusters.source}: records of several datasets share ids, and there is no column source_dataset to "
+                "tell them apart; add it"
+            )
+        records = ids
     own = _record(clusters, unique_id, "")
     entities, (entity,) = merge(clusters.coded(column))
     names, (mine, a, b) = merge(own, *records)
@@ -144,7 +154,6 @@ def _clustered(
         who = names[a[row]] if place[a[row]] < 0 else names[b[row]]
         raise DataError(f"{table.where(row)}: record {plainly(who)} has no cluster in {clusters.source}")
     first, second = place[a], place[b]
-    notes: list[Note] = []
     if blocked == "miss":
         sizes = np.bincount(entity, minlength=entities.size)
         pairs = int((sizes * (sizes - 1) // 2).sum())
@@ -156,12 +165,13 @@ def _clustered(
         more = uncompared_pairs(entity, first, second)
         if more[0].size:
             worst = rejected_score(values, distance)
-            notes.append(
+            notes.insert(
+                0,
                 Note(
                     "not-proposed",
                     f"{more[0].size} true pairs were not proposed by blocking: they count as misses, with a score of "
                     f"{worst:g}, beyond all others",
-                )
+                ),
             )
             first, second = np.concatenate([first, more[0]]), np.concatenate([second, more[1]])
             values = np.concatenate([values, np.full(more[0].size, worst)])
@@ -193,41 +203,22 @@ def _record(table: Table, unique_id: str, side: str) -> Coded:
     return table.coded(f"source_dataset{side}").joined(record, lambda dataset, name: f"{dataset}/{name}")
 
 
-def _without_dataset(table: Table, clusters: Table, unique_id: str) -> tuple[Coded, Coded]:
-    """The two records of each row by their ids alone, for clusters that do not name the dataset of a record."""
-    plain = tuple(table.coded(f"{unique_id}{side}") for side in ("_l", "_r"))
-    both = tuple(_records(table, unique_id))
-    ids, with_dataset = (merge(*pair)[0].size for pair in (plain, both))
-    if ids != with_dataset:
-        raise DataError(
-            f"{clusters.source}: records of several datasets share ids, and there is no column source_dataset to tell "
-            "them apart; add it"
-        )
-    return plain[0], plain[1]
-
-
-def _genuine(table: Table) -> Any:
-    name = next((n for n in ("clerical_match_score", "is_match", "label", "match") if n in table.names), None)
+def _genuine(table: Table) -> BoolArray:
+    if "clerical_match_score" in table.names:
+        return table.numbers("clerical_match_score") >= 0.5
+    name = next((name for name in ("is_match", "label", "match") if name in table.names), None)
     if name is None:
         raise DataError(
             f"{table.source} holds no labels; give {argument('read', 'predictions, labels; splink')}, or "
-            f"{argument('truth', 'cluster')} "
-            "for columns cluster_l and cluster_r"
+            f"{argument('truth', 'cluster')} for columns cluster_l and cluster_r"
         )
-    return table.numbers(name) >= 0.5 if name == "clerical_match_score" else table.truths(name)
+    return table.truths(name)
 
 
 def _coverage(score: FloatArray, labelled: BoolArray, complete: bool) -> list[Note]:
     """A note where labels cover a part of the predictions: which share, and which share at low and at high scores.
 
-    Parameters
-    ----------
-    score
-        The scores of all predictions.
-    labelled
-        Which predictions are labelled.
-    complete
-        Whether the caller said that the labels name every true pair.
+    `labelled` are the predictions with a label; `complete` says that the labels name every true pair.
     """
     if labelled.all():
         return []
@@ -240,20 +231,14 @@ def _coverage(score: FloatArray, labelled: BoolArray, complete: bool) -> list[No
         f"labels cover {known.sum():,} of {score.size:,} predicted pairs ({labelled.mean():.2%}); by fifths of the "
         f"score, from the lowest to the highest, {spread}"
     )
+    asked = argument("labels", "complete")
     if complete:
-        return [
-            Note(
-                SAID_COMPLETE,
-                f"{seen}. They were taken to be complete because {argument('labels', 'complete')} says so",
-            )
-        ]
+        return [Note(SAID_COMPLETE, f"{seen}. They were taken to be complete because {asked} says so")]
     return [
         Note(
             PARTIAL_LABELS,
             f"{seen}. Every number is that of the labelled pairs, and biased where pairs were chosen for labelling "
-            f"by their score. Recall and F1 are refused unless {argument('labels', 'complete')} says that the "
-            "labels name every true "
-            "pair",
+            f"by their score. Recall and F1 are refused unless {asked} says that the labels name every true pair",
         )
     ]
 
@@ -261,7 +246,7 @@ def _coverage(score: FloatArray, labelled: BoolArray, complete: bool) -> list[No
 def _labelled(
     table: Table,
     labels: Table,
-    pair: Mapping[str, Coded],
+    pair: tuple[Coded, Coded],
     score: FloatArray,
     unique_id: str,
     repeats: str | None,
@@ -271,38 +256,36 @@ def _labelled(
     A pair counts once. One that is predicted with two scores, or labelled both ways, is an error.
     """
     genuine = _genuine(labels)
-    names, codes = merge(*pair.values(), *_records(labels, unique_id))
-    low = [np.minimum(codes[0], codes[1]), np.minimum(codes[2], codes[3])]
-    high = [np.maximum(codes[0], codes[1]), np.maximum(codes[2], codes[3])]
-    keys, wanted = (lo * np.int64(names.size) + hi for lo, hi in zip(low, high, strict=True))
-    wanted, first, again = np.unique(wanted, return_index=True, return_inverse=True)
+    names, (a, b, c, d) = merge(*pair, *_records(labels, unique_id))
+    width = np.int64(names.size)
+    keys, stated = (np.minimum(one, two) * width + np.maximum(one, two) for one, two in ((a, b), (c, d)))
+    wanted, first, again = np.unique(stated, return_index=True, return_inverse=True)
     clash = np.flatnonzero(genuine != genuine[first][again.reshape(-1)])
     if clash.size:
         row = int(clash[0])
         raise DataError(
-            f"{labels.where(row)}: {plainly(names[codes[2][row]])} and {plainly(names[codes[3][row]])} are labelled "
+            f"{labels.where(row)}: {plainly(names[c[row]])} and {plainly(names[d[row]])} are labelled "
             f"genuine in one row and impostor in another ({clash.size} such rows); keep one"
         )
     genuine = genuine[first]
-    order = np.argsort(keys, kind="stable")
-    begin, end = np.searchsorted(keys[order], wanted, side="left"), np.searchsorted(keys[order], wanted, side="right")
-    found = end > begin
+    predicted, begin = np.unique(keys, return_index=True)
+    at = np.minimum(np.searchsorted(predicted, wanted), predicted.size - 1)
+    found = predicted[at] == wanted
     if not found.any():
         raise DataError(f"{labels.source}: none of its pairs is in {table.source}; are the record ids the same?")
-    rows: IntArray = order[np.minimum(begin, keys.size - 1)]
+    rows: IntArray = begin[at]
     lost = int(np.count_nonzero(~found))
     at = np.minimum(np.searchsorted(wanted, keys), wanted.size - 1)
     is_wanted = wanted[at] == keys
     if repeats is not None:
         return np.flatnonzero(is_wanted), genuine[at[is_wanted]], is_wanted, lost
-    differs = is_wanted & (score != score[rows[at]])
-    if differs.any():
-        row = int(np.flatnonzero(differs)[0])
+    differs = np.flatnonzero(is_wanted & (score != score[rows[at]]))
+    if differs.size:
+        row = int(differs[0])
         before = int(rows[at[row]])
         raise DataError(
-            f"{table.where(row)}: {plainly(names[codes[0][row]])} and {plainly(names[codes[1][row]])} are predicted "
-            f"again with another score ({score[row]:.6g}, {score[before]:.6g} in {table.where(before)}; "
-            f"{np.count_nonzero(differs)} such "
+            f"{table.where(row)}: {plainly(names[a[row]])} and {plainly(names[b[row]])} are predicted again with "
+            f"another score ({score[row]:.6g}, {score[before]:.6g} in {table.where(before)}; {differs.size} such "
             f"rows); keep one prediction for each pair, or choose {argument('repeats')} mean, max or first"
         )
     kept = np.flatnonzero(found)
