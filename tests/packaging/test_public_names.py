@@ -1,4 +1,4 @@
-"""The public names: all can be imported, what they return is public too, and each has an example that runs."""
+"""The public names: the import is light, what they return is public too, and each has an example that runs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import importlib
 import inspect
 import pkgutil
 import re
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +27,8 @@ OBJECTS = {**{name: getattr(mb, name) for name in PUBLIC}, **{name: getattr(resu
 ERRORS = [name for name in PUBLIC if isinstance(OBJECTS[name], type) and issubclass(OBJECTS[name], BaseException)]
 NUMBERS = [name for name in CLASSES if issubclass(OBJECTS[name], mb.Number)]
 """Results that are documented once, by `Number` and by the call that returns them."""
+HEAVY = ["numba", "scipy", "matplotlib", "pyarrow", "dask", "distributed", "rich", "cyclopts", "pandas", "jinja2"]
+TABLE = "mb.Comparisons(list('aab'), list('abb'), [.9, .1, .8])"
 
 
 def _results() -> dict[str, type]:
@@ -59,7 +63,16 @@ def test_the_surface_is_small_and_every_name_is_listed_once() -> None:
         assert sorted(names) == package.__all__ == dir(package)
 
 
+@pytest.mark.parametrize("then", ["", f"mb.evaluate({TABLE}, .5).far.interval('wilson')"])
+def test_neither_the_import_nor_a_small_table_brings_anything_heavy(then: str) -> None:
+    code = f"import sys, warnings, matchbound as mb; warnings.simplefilter('ignore'); {then}\n"
+    code += f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_a_name_that_is_elsewhere_is_pointed_to() -> None:
+    assert not hasattr(mb, "nonsense")
     for name, where in (("eer", r"roc\(data\)\.eer"), ("RocCurve", "matchbound.results"), ("fmr", "evaluate")):
         with pytest.raises(AttributeError, match=where):
             getattr(mb, name)

@@ -142,11 +142,13 @@ rates.far.interval(level="high")
 
 
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
-def test_types_are_seen_from_outside(installed: Path, tmp_path: Path) -> None:
+def test_types_are_seen_from_outside(installed: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     (tmp_path / "user.py").write_text(USER)
     words = [sys.executable, "-m", "mypy", "--strict", "--python-executable", str(installed / "bin" / "python")]
+    cache = getattr(request.config, "cache", None)  # types of other packages are kept for the next run
+    kept = tmp_path / "cache" if cache is None else cache.mkdir("types-from-outside")
     done = subprocess.run(
-        [*words, "--cache-dir", str(tmp_path / "cache"), "user.py"],
+        [*words, "--cache-dir", str(kept), "user.py"],
         capture_output=True,
         text=True,
         timeout=240,

@@ -136,8 +136,6 @@ def coded_values(values: Sequence[Any], codes: NDArray[np.integer[Any]], place: 
         Distinct raw values of any kind; those that do not occur are not looked at.
     codes
         Positions in `values`, one per row, shape (n,).
-    place
-        The beginning of a message about a row.
     """
     occurs = np.zeros(len(values), dtype=np.bool_)
     occurs[codes] = True
@@ -358,14 +356,9 @@ def label_mapping(mapping: Mapping[Any, Any], name: str) -> dict[str, str]:
 
 
 def encode(*columns: LabelArray) -> tuple[LabelArray, tuple[IntArray, ...]]:
-    """Encode columns of clean labels against one sorted list of distinct labels.
+    """The distinct labels of clean columns, sorted so that the order of rows does not matter, and int64 codes.
 
-    Returns
-    -------
-    labels : array, shape (G,)
-        The distinct labels, sorted, so that the order of rows does not matter.
-    codes : tuple of int64 arrays
-        One array per column, each with the shape of its column: ``labels[codes]`` gives the column back.
+    ``labels[codes]`` gives each column back.
     """
     edges = np.cumsum([column.size for column in columns])[:-1]
     filled = [column for column in columns if column.size]
@@ -383,19 +376,12 @@ def _beyond(column: LabelArray) -> bool:
 
 
 def merge(*columns: Coded, narrow: bool = False) -> tuple[LabelArray, tuple[IntArray, ...]]:
-    """Columns against one sorted list of the labels that occur in any of them; the same as `encode` of the decoded.
+    """`encode` of the decoded columns: the labels that occur in any of them, sorted, and codes for each column.
 
     Parameters
     ----------
     narrow
         Give int32 codes, for those who need them for a short time only.
-
-    Returns
-    -------
-    labels : array, shape (G,)
-        The distinct labels that occur, sorted.
-    codes : tuple of int64 arrays
-        Positions in `labels`, one array per column.
     """
     names, places = encode(*(column.labels for column in columns))
     used = np.zeros(names.size, dtype=np.bool_)

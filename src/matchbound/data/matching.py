@@ -22,10 +22,8 @@ Source = Comparisons | Embeddings
 
 @dataclass(frozen=True, eq=False)
 class Matched:
-    """Systems on the same comparisons, in the same order, with the same identities.
+    """Systems on the same comparisons, in the same order, with the same identities; all of one kind.
 
-    systems : tuple of Comparisons, or of Embeddings
-        All of one kind.
     matched
         Comparisons (or instances, for embeddings) that all systems have.
     unmatched : tuple of int

@@ -76,7 +76,7 @@ def rejected_score(score: FloatArray, distance: bool) -> float:
 
 
 def uncompared_pairs(cluster: IntArray, first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
-    """Pairs of records of one cluster that were not compared.
+    """Pairs of records of one cluster that were not compared, the smaller record first, shape (k,) each.
 
     Parameters
     ----------
@@ -84,11 +84,6 @@ def uncompared_pairs(cluster: IntArray, first: IntArray, second: IntArray) -> tu
         The cluster of each record.
     first, second : int64 arrays, shape (n,)
         The records of each comparison.
-
-    Returns
-    -------
-    (first, second) : int64 arrays, shape (k,)
-        first < second.
     """
     order = np.argsort(cluster, kind="stable")
     sizes = np.bincount(cluster)
