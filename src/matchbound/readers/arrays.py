@@ -17,8 +17,8 @@ from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import Coded, coded_labels, merge
 from matchbound.errors import DataError, MatchboundError, MissingExtraError, argument, plainly
 from matchbound.files.opening import Input, open_input
-from matchbound.readers.roles import PairRoles, find_roles, plain, repeated
-from matchbound.readers.tables import Table, check_similarity, from_table, named
+from matchbound.readers.roles import PairRoles, plain, repeated
+from matchbound.readers.tables import Options, Table, from_table, named
 from matchbound.scratch import room_for
 
 PIECE_BYTES = 16 << 20
@@ -130,23 +130,15 @@ def _reason(error: BaseException) -> str:
     return f"is damaged or cut short ({plainly(str(error).strip() or type(error).__name__, 200)}); write it again"
 
 
-def read_arrays(
-    source: Input,
-    *,
-    distance: bool | None = None,
-    similarity: Similarity = "cosine",
-    columns: Mapping[str, str] | None = None,
-    group: str | None = None,
-) -> Comparisons | Embeddings:
+def read_arrays(source: Input, options: Options) -> Comparisons | Embeddings:
     """Embeddings from `embeddings` and `identity`, or comparisons from `id_a`, `id_b` and `score`, of named arrays."""
     arrays = load_hdf5(source) if source.kind == "hdf5" else load_npz(source)
-    roles = find_roles(list(arrays), source.name, columns=columns, group=group)
+    roles = options.roles(list(arrays), source.name)
     if isinstance(roles, PairRoles) or roles.embedding is None:
-        table = _table(source.name, arrays)  # without arrays of several dimensions, columns may play other parts
-        return from_table(table, distance=distance, similarity=similarity, columns=columns, group=group)
+        return from_table(_table(source.name, arrays), options)  # without the others, columns may play other parts
     optional = {name: arrays[role] for name, role in (("group", roles.group), ("instance", roles.instance)) if role}
     vectors, identity = arrays[roles.embedding], arrays[roles.identity]
-    kind = check_similarity(source.name, distance, similarity)
+    kind = options.kind(source.name)
     return named(source.name, lambda: Embeddings(vectors, identity, kind, notes=roles.notes, **optional))
 
 
@@ -169,11 +161,7 @@ def _table(source: str, arrays: Mapping[str, NDArray[Any]]) -> Table:
 
 
 def read_npy(
-    source: Input,
-    *,
-    distance: bool | None = None,
-    similarity: Similarity = "cosine",
-    labels: str | os.PathLike[str] | ArrayLike | None = None,
+    source: Input, options: Options, *, labels: str | os.PathLike[str] | ArrayLike | None = None
 ) -> Embeddings:
     """Embeddings from an array of shape (rows, dimensions) and labels: an array, or a file of them.
 
@@ -194,7 +182,7 @@ def read_npy(
         )
     column = load_labels(labels, vectors.shape[0], source.name)
     identities, (codes,) = merge(column)
-    kind = check_similarity(source.name, distance, similarity)
+    kind = options.kind(source.name)
     notes = column.notes("identity")
     return named(source.name, lambda: Embeddings.from_codes(vectors, identities, codes, kind, notes=notes))
 
@@ -238,11 +226,8 @@ def _labels_of_text(source: Input, rows: int, of: str) -> Coded:
 
 def read_directory(
     path: Path,
+    options: Options,
     *,
-    distance: bool | None = None,
-    similarity: Similarity = "cosine",
-    columns: Mapping[str, str] | None = None,
-    group: str | None = None,
     labels: str | os.PathLike[str] | ArrayLike | None = None,
     max_bytes: int | None = None,
 ) -> Comparisons | Embeddings:
@@ -257,17 +242,16 @@ def read_directory(
     if tables:
         from matchbound.readers.parquet import read_parquet
 
-        return read_parquet(tables, distance=distance, similarity=similarity, columns=columns, group=group)
+        return read_parquet(tables, options)
     here = [p for p in files if p.parent == path]
     if len(here) == 1 and here[0].suffix == ".npz":
-        archive = open_input(here[0], max_bytes)
-        return read_arrays(archive, distance=distance, similarity=similarity, columns=columns, group=group)
+        return read_arrays(open_input(here[0], max_bytes), options)
     main = [p for p in here if p.suffix == ".npy" and plain(p.stem) in _VECTORS]
     if len(main) == 1:
-        return read_npy(open_input(main[0], max_bytes), distance=distance, similarity=similarity, labels=labels)
+        return read_npy(open_input(main[0], max_bytes), options, labels=labels)
     nested = [p for p in files if p.suffix == ".npy" and p.parent != path]
     if nested:
-        return _folders(path, nested, check_similarity(str(path), distance, similarity))
+        return _folders(path, nested, options.kind(str(path)))
     raise DataError(
         f"{path}: a directory of embeddings holds Parquet files, embeddings.npy with identity.npy or labels.txt, or "
         "one folder per identity with .npy files; this one has "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.data.comparisons import Comparisons
-from matchbound.data.embeddings import Embeddings, Similarity
+from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, MatchboundError, plainly
 from matchbound.files.opening import MAX_BYTES, MAX_RATIO, Input
-from matchbound.readers.roles import PairRoles, RowRoles, find_roles
-from matchbound.readers.tables import Table, build, build_embeddings, check_similarity, vector_type, vectors_of
+from matchbound.readers.roles import PairRoles, RowRoles
+from matchbound.readers.tables import Options, Table, build, build_embeddings, vector_type, vectors_of
 from matchbound.scratch import room_for
 
 BATCH_BYTES = 8 << 20
@@ -81,21 +81,13 @@ def load_parquet_table(source: Input) -> Table:
         return Table(source.name, file.read())
 
 
-def read_parquet(
-    sources: Sequence[Input],
-    *,
-    distance: bool | None = None,
-    similarity: Similarity = "cosine",
-    columns: Mapping[str, str] | None = None,
-    group: str | None = None,
-    missing: str = "error",
-) -> Comparisons | Embeddings:
+def read_parquet(sources: Sequence[Input], options: Options) -> Comparisons | Embeddings:
     """Comparisons or embeddings from the needed columns of Parquet files."""
     parts: list[Any] = []
     roles: PairRoles | RowRoles | None = None
     for source in sources:
         with open_parquet(source) as file:
-            roles = _roles(file, source, columns, group, roles, sources[0].name)
+            roles = _same_roles(file, source, sources[0], options, roles)
             if isinstance(roles, RowRoles):
                 break
             wanted = [*roles.labels(), roles.score]
@@ -103,43 +95,35 @@ def read_parquet(
             parts.append(file.read(columns=wanted))
             source.check_bytes(parts[-1].nbytes)
     if isinstance(roles, RowRoles):
-        kind = check_similarity(_called(sources), distance, similarity)
-        return _read_embeddings(sources, columns, group, kind)
+        return _read_embeddings(sources, options)
     assert roles is not None
     table = _together(sources, parts)
     parts.clear()
-    return build(table, roles, distance=distance, similarity=similarity, missing=missing)
+    return build(table, roles, options)
 
 
-def _roles(
-    file: Any,
-    source: Input,
-    columns: Mapping[str, str] | None,
-    group: str | None,
-    before: PairRoles | RowRoles | None,
-    first: str,
+def _same_roles(
+    file: Any, source: Input, first: Input, options: Options, before: PairRoles | RowRoles | None
 ) -> PairRoles | RowRoles:
     """What the columns of a file are: the same as in the files before it."""
-    roles = find_roles(file.schema_arrow.names, source.name, columns=columns, group=group)
+    roles = options.roles(file.schema_arrow.names, source.name)
     if before is not None and roles != before:
-        raise DataError(f"{source.name}: its columns differ from those of {first}")
+        raise DataError(f"{source.name}: its columns differ from those of {first.name}")
     return roles
 
 
-def _read_embeddings(
-    sources: Sequence[Input], columns: Mapping[str, str] | None, group: str | None, similarity: Similarity
-) -> Embeddings:
+def _read_embeddings(sources: Sequence[Input], options: Options) -> Embeddings:
     """Embeddings read batch by batch into one array, so that memory holds the vectors and little else.
 
     An array beyond `matchbound.scratch.MEMORY_BYTES` is a temporary file.
     """
     import pyarrow as pa
 
-    rows, kinds = 0, []
+    rows, kinds, similarity = 0, [], options.kind(_called(sources))
     roles: PairRoles | RowRoles | None = None
     for source in sources:
         with open_parquet(source) as file:
-            roles = _roles(file, source, columns, group, roles, sources[0].name)
+            roles = _same_roles(file, source, sources[0], options, roles)
             assert isinstance(roles, RowRoles)
             kinds.append(vector_type(file.schema_arrow, roles, source.name))
             check_size(file, roles.labels(), source)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -18,7 +19,7 @@ from matchbound.files.origin import find_remote, own_names
 from matchbound.notes import Note
 from matchbound.readers.roles import UnknownColumnsError
 from matchbound.readers.scan import ScoreFile
-from matchbound.readers.tables import from_table
+from matchbound.readers.tables import Options, from_table
 
 __all__ = ["READERS", "file_digest", "read"]
 
@@ -189,7 +190,7 @@ def _read(path: Any, reader: str | None, repeats: str | None, **options: Any) ->
         if is_frame(path):
             if reader is not None:
                 raise UsageError("reader names a file layout; a data frame is read by its columns")
-            return _call(from_table, load_frame(path), "a data frame", **options)
+            return _plain(from_table, load_frame(path), "a data frame", **options)
     paths = _paths(path)
     max_bytes = _fitting("max_bytes", options.pop("max_bytes", None), "bytes")
     if reader is not None:
@@ -198,7 +199,7 @@ def _read(path: Any, reader: str | None, repeats: str | None, **options: Any) ->
     if len(paths) == 1 and _is_dir(paths[0]):
         from matchbound.readers.arrays import read_directory
 
-        return _call(read_directory, Path(paths[0]), "a directory", max_bytes=max_bytes, **options)
+        return _plain(read_directory, Path(paths[0]), "a directory", max_bytes=max_bytes, **options)
     if len(paths) == 1 and is_address(paths[0]):
         files = find_remote(os.fspath(paths[0])).files
         if files is not None:
@@ -223,15 +224,15 @@ def _by_content(source: Input, **options: Any) -> Data:
     from matchbound.readers.parquet import read_parquet
 
     if kind == "parquet":
-        return _call(read_parquet, [source], "a Parquet file", **options)
+        return _plain(read_parquet, [source], "a Parquet file", **options)
     if kind == "arrow":
-        return _call(from_table, load_arrow(source), "an Arrow file", **options)
+        return _plain(from_table, load_arrow(source), "an Arrow file", **options)
     if kind == "npy":
-        return _call(read_npy, source, "an .npy file", **options)
+        return _plain(read_npy, source, "an .npy file", **options)
     if kind == "zip" and is_workbook(source):
         table = load_workbook(source, options.pop("sheet", None))
-        return _call(from_table, table, "an Excel workbook", **options)
-    return _call(read_arrays, source, "an HDF5 file" if kind == "hdf5" else "an .npz file", **options)
+        return _plain(from_table, table, "an Excel workbook", **options)
+    return _plain(read_arrays, source, "an HDF5 file" if kind == "hdf5" else "an .npz file", **options)
 
 
 def _of_text(source: Input, **options: Any) -> Data:
@@ -245,12 +246,12 @@ def _of_text(source: Input, **options: Any) -> Data:
         if data is not None:
             return data
     if is_json_lines(source):
-        return _call(from_table, load_json_lines(source), "a file of JSON lines", **options)
+        return _plain(from_table, load_json_lines(source), "a file of JSON lines", **options)
     by = recognised([source])
     if by is not None and by[0] != "splink":
         return _noted(*by, **options)
     try:
-        return _call(read_delimited, source, "a delimited text file", **options)
+        return _plain(read_delimited, source, "a delimited text file", **options)
     except UnknownColumnsError:
         if by is None:
             raise
@@ -263,7 +264,7 @@ def _several(inputs: list[Input], **options: Any) -> Data:
     if all(kind == "parquet" for kind in kinds):
         from matchbound.readers.parquet import read_parquet
 
-        return _call(read_parquet, inputs, "Parquet files", **options)
+        return _plain(read_parquet, inputs, "Parquet files", **options)
     if len(inputs) == 2 and kinds[0] == "npy" and kinds[1] in ("npy", "text"):
         return _by_content(inputs[0], labels=inputs[1], **options)
     by = recognised(inputs)
@@ -278,9 +279,10 @@ def _several(inputs: list[Input], **options: Any) -> Data:
 def _read_as(reader: str, inputs: list[Input], repeats: str | None = None, **options: Any) -> Data:
     """The data by a reader of the table of readers."""
     function = import_module(f"matchbound.readers.layouts.{READERS[reader]}").READERS[reader]
-    if "repeats" in inspect.signature(function).parameters:
+    takes = _takes(function)
+    if "repeats" in takes:
         options["repeats"] = repeats
-    return _call(function, inputs, f"reader {reader!r}", **options)
+    return _call(function, inputs, f"reader {reader!r}", takes, **options)
 
 
 def _noted(reader: str, inputs: list[Input], **options: Any) -> Data:
@@ -329,10 +331,26 @@ def _is_dir(path: AnyPath) -> bool:
         return False
 
 
-def _call(function: Callable[..., Data], first: Any, what: str, **options: Any) -> Data:
-    """Call a reader with the options that it takes; others are an error that lists the right ones."""
+def _plain(function: Callable[..., Data], first: Any, what: str, **options: Any) -> Data:
+    """Call a reader of plain files: what may be said of any table goes in `Options`, the rest is its own."""
+    no = {"read_npy": ("columns", "group", "missing"), "read_arrays": ("missing",), "read_directory": ("missing",)}
+    common = {f.name: str(f.type) for f in fields(Options) if f.name not in no.get(function.__name__, ())}
+
+    def read_plain(first: Any, **values: Any) -> Data:
+        own = {name: values.pop(name) for name in list(values) if name not in common}
+        return function(first, Options(**values), **own)
+
+    return _call(read_plain, first, what, {**common, **_takes(function)}, **options)
+
+
+def _takes(function: Callable[..., Data]) -> dict[str, str]:
+    """The options of a reader, by name, and their kinds."""
     parameters = inspect.signature(function).parameters.values()
-    takes = {p.name: str(p.annotation) for p in parameters if p.kind is p.KEYWORD_ONLY}
+    return {p.name: str(p.annotation) for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
+def _call(function: Callable[..., Data], first: Any, what: str, takes: Mapping[str, str], **options: Any) -> Data:
+    """Call a reader with the options that it takes; others are an error that lists the right ones."""
     if "similarity" not in takes:
         options.pop("similarity", None)
     for name in options:

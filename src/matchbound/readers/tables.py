@@ -20,7 +20,7 @@ from matchbound.errors import DataError, UsageError, argument, plainly, shorten
 from matchbound.files.opening import Input, opened_inputs
 from matchbound.notes import Note
 from matchbound.readers.infer import infer_identities
-from matchbound.readers.roles import DECISIONS, PairRoles, RowRoles, UnknownColumnsError, find_roles, plain
+from matchbound.readers.roles import DECISIONS, PairRoles, RowRoles, find_roles, plain
 
 T = TypeVar("T")
 
@@ -188,38 +188,41 @@ class Table:
         return known[codes].astype(np.bool_) if known.size else np.empty(0, dtype=np.bool_)
 
 
-def from_table(
-    table: Table,
-    *,
-    distance: bool | None = None,
-    similarity: Similarity = "cosine",
-    columns: Mapping[str, str] | None = None,
-    group: str | None = None,
-    missing: str = "error",
-) -> Comparisons | Embeddings:
+@dataclass(frozen=True)
+class Options:
+    """What a caller says of a plain table; see `matchbound.read`."""
+
+    distance: bool | None = None
+    similarity: Similarity = "cosine"
+    columns: Mapping[str, str | None] | None = None
+    group: str | None = None
+    missing: str = "error"
+
+    def roles(self, names: Sequence[str], source: str, hint: str = "") -> PairRoles | RowRoles:
+        """What the columns of a table are; `hint` is added to the error where they are not known."""
+        try:
+            return find_roles(names, source, columns=self.columns, group=self.group)
+        except DataError as error:
+            raise type(error)(f"{error.marked}{hint}") from None
+
+    def kind(self, source: str) -> Similarity:
+        """How embeddings are scored, which `distance` must not contradict."""
+        return check_similarity(source, self.distance, self.similarity)
+
+
+def from_table(table: Table, options: Options) -> Comparisons | Embeddings:
     """Comparisons or Embeddings from a table, by what its columns are called (see `find_roles`)."""
-    try:
-        roles = find_roles(table.names, table.source, columns=columns, group=group)
-    except UnknownColumnsError as error:
-        raise UnknownColumnsError(f"{error.marked}{table.hint}") from None
-    return build(table, roles, distance=distance, similarity=similarity, missing=missing)
+    return build(table, options.roles(table.names, table.source, table.hint), options)
 
 
-def build(
-    table: Table,
-    roles: PairRoles | RowRoles,
-    *,
-    distance: bool | None = None,
-    similarity: Similarity = "cosine",
-    missing: str = "error",
-) -> Comparisons | Embeddings:
+def build(table: Table, roles: PairRoles | RowRoles, options: Options) -> Comparisons | Embeddings:
     """Comparisons or Embeddings from a table whose columns are known."""
-    check_missing(missing)
+    check_missing(options.missing)
     if not table.data.num_rows:
         raise DataError(f"{table.source} holds no rows")
     if isinstance(roles, RowRoles):
-        return build_embeddings(table, roles, check_similarity(table.source, distance, similarity))
-    return build_comparisons(table, roles, distance, missing)
+        return build_embeddings(table, roles, options.kind(table.source))
+    return build_comparisons(table, roles, options.distance, options.missing)
 
 
 def check_similarity(source: str, distance: bool | None, similarity: Similarity) -> Similarity:

@@ -6,7 +6,7 @@ import codecs
 import csv
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -14,13 +14,13 @@ from typing import Any
 
 from matchbound.data.arrays import in_one_piece, trim
 from matchbound.data.comparisons import Comparisons
-from matchbound.data.embeddings import Embeddings, Similarity
+from matchbound.data.embeddings import Embeddings
 from matchbound.data.scores import FAILED, check_missing
 from matchbound.errors import DataError, UsageError, argument, plainly, shorten
 from matchbound.files.opening import MAX_LINE, Input, report_progress
 from matchbound.notes import Note
-from matchbound.readers.roles import PairRoles, RowRoles, find_roles, repeated
-from matchbound.readers.tables import Table, build
+from matchbound.readers.roles import PairRoles, RowRoles, repeated
+from matchbound.readers.tables import Options, Table, build
 
 _DELIMITERS = ("\t", ",", ";", "|")
 MAX_COLUMNS = 20_000
@@ -79,16 +79,7 @@ def placing(source: Input, layout: Layout) -> Callable[[int], str]:
     return where
 
 
-def read_delimited(
-    source: Input,
-    *,
-    distance: bool | None = None,
-    similarity: Similarity = "cosine",
-    columns: Mapping[str, str] | None = None,
-    group: str | None = None,
-    delimiter: str | None = None,
-    missing: str = "error",
-) -> Comparisons | Embeddings:
+def read_delimited(source: Input, options: Options, *, delimiter: str | None = None) -> Comparisons | Embeddings:
     """Comparisons or embeddings from a delimited file with a header line.
 
     `delimiter` is by default the one that the header uses most of tab, comma, semicolon and bar.
@@ -97,20 +88,17 @@ def read_delimited(
         raise UsageError(f"delimiter must be one character; got {delimiter!r}")
     at, header = read_header(source)
     names, delimiter = split_header(header, source.name, delimiter)
-    try:
-        roles = find_roles(names, source.name, columns=columns, group=group)
-    except DataError as error:
-        raise type(error)(f"{error.marked}{hint(header, names, delimiter)}") from None
+    roles = options.roles(names, source.name, hint(header, names, delimiter))
     if isinstance(roles, RowRoles) and roles.embedding is not None:
         raise DataError(
             f"{source.name}: the column {roles.embedding!r} cannot hold lists in a text file; write one column per "
             "number (feature_0, feature_1, …), or use Parquet or .npz"
         )
-    check_missing(missing)
+    check_missing(options.missing)
     numbers = (roles.score,) if isinstance(roles, PairRoles) else roles.features
     layout = table_layout(source, names, roles.labels(), numbers, delimiter, at)
-    table = text_table(source, layout, may_miss=missing != "error" and isinstance(roles, PairRoles))
-    return build(table, roles, distance=distance, similarity=similarity, missing=missing)
+    table = text_table(source, layout, may_miss=options.missing != "error" and isinstance(roles, PairRoles))
+    return build(table, roles, options)
 
 
 def load_text_table(

@@ -17,7 +17,7 @@ from matchbound.files.opening import AnyPath, Input, open_input
 from matchbound.notes import Note
 from matchbound.readers.layouts.trials import load_scores, read_kaldi
 from matchbound.readers.roles import PairRoles, plain
-from matchbound.readers.tables import GENUINE_WORDS, build_comparisons, check_unseen, named
+from matchbound.readers.tables import GENUINE_WORDS, Options, build_comparisons, check_unseen, named
 from matchbound.readers.text import NUMBER, finite_number, first_line, read_delimited, read_list, split_line
 
 _WITH_INSTANCES = PairRoles("score", "id_a", "id_b", "instance_a", "instance_b")
@@ -52,7 +52,7 @@ def read_bob_csv(inputs: Sequence[Input], *, distance: bool | None = None, group
     for kind in ("reference_id", "template_id"):
         if f"bio_ref_{kind}" in names and f"probe_{kind}" in names:
             columns |= {"instance_a": f"bio_ref_{kind}", "instance_b": f"probe_{kind}"}
-    data = read_delimited(source, distance=distance, columns=columns, group=group, delimiter=",")
+    data = read_delimited(source, Options(distance, columns=columns, group=group), delimiter=",")
     assert isinstance(data, Comparisons)
     return data
 
