@@ -374,7 +374,7 @@ def test_usage_errors(tmp_path: Path) -> None:
         (path, {"reader": "excel"}, "reader must be one of"),
         (path, {"similarity": "manhattan"}, "similarity must be one of"),
         (path, {"distance": "yes"}, "distance must be"),
-        (path, {"colour": "red"}, "takes no option 'colour'; it takes columns, group, delimiter"),
+        (path, {"colour": "red"}, "takes no option 'colour'; it takes columns, group, missing, delimiter"),
         (path, {"columns": {"who": "id_a"}}, "is not a role"),
         (path, {"columns": {"id_a": "id_a"}}, "give both id_a and id_b"),
         (path, {"delimiter": "::"}, "delimiter must be one character"),
