@@ -142,3 +142,8 @@ def _close() -> Iterator[None]:
 
     yield
     plt.close("all")
+
+
+def test_equal_error_rates_lie_on_the_diagonal(curve: RocCurve) -> None:
+    guide = next(line for line in curve.plot(kind="det").lines if line.get_linestyle() == ":")
+    assert np.array_equal(*guide.get_data())

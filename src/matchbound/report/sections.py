@@ -152,7 +152,8 @@ def _cards(report: Report) -> list[Card]:
             stated.append((f"{say('FAR')} at threshold {point.reading}", point.far))
         stated.append((f"{say('FRR')} at {_point_name(point)}", point.frr))
         if place == report.focus:
-            stated += [(rate.metric.upper(), rate) for rate in (point.gfar, point.gfrr) if rate is not None]
+            failed = [rate for rate in (point.gfar, point.gfrr) if rate is not None]
+            stated += [(f"{rate.metric.upper()} at threshold {point.reading}", rate) for rate in failed]
     stated += [("Equal error rate", report.eer), *((name_text(cost.record), cost) for cost in report.costs)]
     limits = [x for _, s in stated for x in (s.low, s.estimate, s.high) if x > 0.0 and math.isfinite(x)]
     low = 10.0 ** math.floor(math.log10(min(limits, default=0.01)))

@@ -161,7 +161,7 @@ def det_figure(
             marks.append(Mark(rate, rate, text if len(curves) == 1 else None, k))
         lines.append(Line(*drawn_points(curve), name, k, color=colors[k] if colors else None))
     if mark:
-        corner = np.array([min(low, ends[0]), max(high, ends[1])])
+        corner = np.array([max(low, ends[0]), min(high, ends[1])])  # within both axes, or it would bend
         lines.append(Line(corner, corner, style="guide"))
     return Figure(
         "det",
@@ -269,7 +269,8 @@ def differences_figure(records: Sequence[Record], names: Sequence[str] = (), key
         for name, r in zip(shown, records, strict=True)
     )
     described = f"A minus B with {level} intervals. {told}."
-    return Figure(key, "Differences", x, None, described, rows=tuple(rows), rules=(Rule(0.0, None, "zero"),))
+    title = "Differences" if key == "differences" else f"Differences in {metric_name(str(records[0]['metric']))}"
+    return Figure(key, title, x, None, described, rows=tuple(rows), rules=(Rule(0.0, None, "zero"),))
 
 
 def groups_figure(
