@@ -256,7 +256,8 @@ def named(name: object, choices: Sequence[str], what: str = "method", hints: Map
     if key in by_key:
         return by_key[key]
     advice = {folded(other): f": {hint}" for other, hint in (hints or {}).items()}.get(key, "")
-    near = get_close_matches(key, by_key, n=1, cutoff=0.75)
+    # a bootstrap of comparisons is in the list to show how it fails: nobody is led there
+    near = ["vertex"] if key == "bootstrap" and "vertex" in by_key else get_close_matches(key, by_key, n=1, cutoff=0.75)
     advice = advice or (f"; did you mean {by_key[near[0]]!r}?" if near else "")
     shown = name if len(name) <= 60 else f"{name[:60]}…"
     raise UsageError(f"{_spelled(what)} must be one of {', '.join(choices)}; got {shown!r}{advice}")
