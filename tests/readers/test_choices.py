@@ -273,3 +273,14 @@ def test_an_option_of_the_wrong_kind(option: str, tmp_path: Path, capsys: pytest
     one, two = put(tmp_path / "genuine", "1\n"), put(tmp_path / "impostor", "1\n")
     assert main(["check", str(one), str(two), "--reader", "pyeer", "--option", option]) == 2
     assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+def test_an_id_beside_a_subject_is_that_of_a_sample(tmp_path: Path) -> None:
+    """The logs of test laboratories; `ref_id` was once read as a person, and there was no genuine comparison."""
+    text = "probe_subject,probe_id,ref_subject,ref_id,match_score\nS1,S1_0,S1,S1_ref,60\nS1,S1_0,S2,S2_ref,20\n"
+    data = mb.read(put(tmp_path / "log.csv", text))
+    assert isinstance(data, mb.Comparisons)
+    assert data.genuine.tolist() == [True, False]
+    assert data.instance_a is not None
+    alone = mb.read(put(tmp_path / "alone.csv", "probe_id,ref_id,score\na,a,1\na,b,0\n"))
+    assert alone.genuine.tolist() == [True, False]  # type: ignore[union-attr]

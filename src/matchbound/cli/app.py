@@ -49,11 +49,12 @@ HINTS = {
     "use --seed": "--random-state --rng",
     "use --resamples": "--n-resamples --n-boot",
     "use --method vertex and --resamples": "--bootstrap",
-    "use --far; TAR is 1 - FRR": "--tar",
+    "use --far; TAR is 1 - FRR": "--tar --gar",
+    "use --min-dcf PRIOR": "--p-target --ptarget --dcf",
     "use --far (a false positive rate of comparisons)": "--fpr",
     "use --frr (a false negative rate of comparisons)": "--fnr",
-    "matchbound roc prints the EER": "--eer",
-    "matchbound roc prints the AUC": "--auc",
+    "matchbound roc prints the EER": "--eer eer",
+    "matchbound roc prints the AUC": "--auc auc",
     "use --threshold, once for each": "--thresholds",
     "use --group COLUMN": "--groups",
     "use --format json": "--json",
@@ -167,11 +168,16 @@ def _wrong_usage(error: cyclopts.CycloptsError, verb: str) -> str:
     if isinstance(error, cyclopts.ValidationError) and error.argument is not None and error.argument.tokens:
         option = error.argument.tokens[0].keyword or error.argument.name
         return f"{option} {error.exception_message.removeprefix(option.lstrip('-') + ' ')} {ending}"
-    if isinstance(error, cyclopts.UnknownOptionError):
-        option = (error.token.keyword or error.token.value).partition("=")[0].lower()
+    if isinstance(error, cyclopts.UnknownCommandError | cyclopts.UnknownOptionError):
+        command = isinstance(error, cyclopts.UnknownCommandError)
+        token = getattr(error, "token", None)
+        word = (error.unused_tokens or [""])[0] if token is None else token.keyword or token.value
+        option = word.partition("=")[0].lower()
+        if command and os.path.exists(word):
+            return f"say what to do with {word}, such as matchbound check {word} {ending}"
         for hint, words in HINTS.items():
             if option in words.split():
-                return f"{option} is not an option of matchbound; {hint} {ending}"
+                return f"{option} is not {'a verb' if command else 'an option'} of matchbound; {hint} {ending}"
         for verbs, words in VERBS_WITH.items():
             if option in words.split():
                 return f"{option} is an option of matchbound {verbs}, not of {verb} {ending}"

@@ -149,7 +149,7 @@ def advise(
         surest[metric] = exact_bound(disjoint_comparisons(metric, people), level)
         supports.append(
             f"{metric_name(metric)}: without a single {say(name)} in {count_text(comparisons)} comparisons of "
-            f"{count_text(people)} people, upper_bound() would be {percent(bound)}, and "
+            f"{count_text(people)} people, the upper bound would be {percent(bound)}, and "
             f"{percent(surest[metric])} from comparisons that share nobody ({level_text(level)} confidence)."
         )
     genuine, impostor = typical_scores(data) if isinstance(data, Embeddings) else (None, None)

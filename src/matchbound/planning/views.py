@@ -105,7 +105,7 @@ def plan_text(plan: Plan, curve: CostCurve, *, width: int | None = None, colour:
         as_table(("", ""), rows).text(width, colour),
         *(table.text(width, colour) for table in tables if table.rows),
         f"No error at all would show {name} below {percent(clean.independent)} if comparisons were independent;\n"
-        f"upper_bound() then gives {percent(clean.default)}, and comparisons that share nobody show\n"
+        f"the upper bound would be {percent(clean.default)}, and comparisons that share nobody show\n"
         f"{percent(clean.disjoint)} whatever the dependence.\n"
         f"Correlation of errors that share a person: {plan.correlation:.3f}, give or take {plan.doubt:.3f} "
         f"({plan.source}).\n"

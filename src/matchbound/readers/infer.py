@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from matchbound.arraytypes import BoolArray, IntArray, LabelArray
 from matchbound.data.labels import as_text, distinct_integers, encode
-from matchbound.errors import DataError, plainly
+from matchbound.errors import DataError, argument, plainly
 from matchbound.notes import Note
 
 
@@ -86,7 +86,8 @@ def infer_identities(
             f"{part} were not given: {inferred} identities were inferred from the genuine pairs (instances that "
             f"genuine pairs join, directly or through others, count as one identity; {alone} instances that no genuine "
             "pair joins to another count as an identity each). A person whose genuine pairs are not all in the list "
-            "may be split in two, and the intervals then come out too narrow",
+            "may be split in two, and the intervals then come out too narrow. Columns id_a and id_b name identities; "
+            f"for trial lists, {argument('map', 'FILE')} does (lines of sample and identity)",
         )
     ]
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 
 from matchbound.data.comparisons import REPEATS, Comparisons, Repeats
 from matchbound.data.embeddings import SIMILARITIES, Embeddings, Similarity
-from matchbound.errors import DataError, UsageError
+from matchbound.errors import DataError, UsageError, argument
 from matchbound.files.opening import AnyPath, Input, file_digest, is_address, local_path, open_input, watching
 from matchbound.files.origin import find_remote, own_names
 from matchbound.notes import Note
@@ -289,7 +289,7 @@ def _noted(reader: str, inputs: list[Input], **options: Any) -> Data:
     """The data by a reader that was recognised, with a note that says so."""
     data = _read_as(reader, inputs, **options)
     names = ", ".join(own_names([source.name for source in inputs]))
-    note = Note("recognised", f"the layout was recognised: {names} read with reader={reader!r}")
+    note = Note("recognised", f"the layout was recognised: {names} read with {argument('reader', reader)}")
     return data.with_fields(notes=(note, *data.notes))
 
 

@@ -266,11 +266,16 @@ class _Columns:
         if score is None:
             return None
         notes = [] if "score" in self.given else _taken(score, possible, "score")
-        ids, more = self.sides("id", ("id", "identity"), WORDS["identity"])
+        people, samples = WORDS["identity"], WORDS["instance"]
+        if self.side_columns(word for word in people if word != "id") and any(
+            f"{one}_id" in self.by_plain and f"{two}_id" in self.by_plain for one, two in _NAMED_SIDES
+        ):  # probe_id beside probe_subject names a sample
+            people, samples = tuple(word for word in people if word != "id"), (*samples, "id")
+        ids, more = self.sides("id", [word for word in ("id", "identity") if word in people], people)
         truths = [self.given["genuine"]] if "genuine" in self.given else self.called(_TRUTHS)
         if ids[0] is None and not truths:
             return None
-        instances, others = self.sides("instance", ("instance",), WORDS["instance"], strict=ids[0] is None)
+        instances, others = self.sides("instance", ("instance",), samples, strict=ids[0] is None)
         groups, _ = self.sides("group", ("group",), ("group", "group_id"))
         if group is not None:
             found = self.side_columns([plain(group)])
