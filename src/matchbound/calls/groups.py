@@ -106,8 +106,8 @@ def by_group(
     parts = {str(name): _rates_among(recount, whole, codes == g, weighting) for g, name in enumerate(names)}
     sizes = dict(zip(parts, np.bincount(codes).tolist(), strict=True))
     small = tuple(name for name, size in sizes.items() if size < SMALL)
-    for name, rates in parts.items():
-        notes += [note.about(f"group {name}") for note in rates.warnings if note.code != "few-identities"]
+    for name in (name for name in parts if name not in small):
+        notes += [note.about(f"group {name}") for note in parts[name].warnings if note.code != "few-identities"]
     if small:
         listed = ", ".join(f"{name} ({sizes[name]})" for name in small)
         text = f"groups with fewer than {SMALL} identities: {listed}. Their rates are given; comparisons between groups"

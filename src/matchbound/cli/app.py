@@ -56,7 +56,8 @@ HINTS = {
     "matchbound roc prints the EER": "--eer eer",
     "matchbound roc prints the AUC": "--auc auc",
     "use --threshold, once for each": "--thresholds",
-    "use --group COLUMN": "--groups",
+    "use --linkage": "--precision --recall --f1",
+    "use --group COLUMN": "--groups --by --group-by --attribute",
     "use --format json": "--json",
     "use --format csv": "--csv",
     "use --workers": "--n-jobs --jobs --threads",
@@ -65,8 +66,9 @@ HINTS = {
 VERBS_WITH = {
     "evaluate or report": "--fta --fte --failures",
     "evaluate": "--threshold --prior --linkage",
-    "roc": "--far --frr --fmr --fnmr --plot --min-dcf --cllr",
+    "roc": "--far --frr --fmr --fnmr --min-dcf --cllr",
     "evaluate or roc": "--claim",
+    "roc or groups": "--plot",
     "identify": "--fpir",
     "groups": "--people --group",
 }

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from matchbound.cli import options as opt
-from matchbound.cli.command import RUN, Outcome, read_claims
+from matchbound.cli.command import RUN, Outcome, read_claims, write_figure
 from matchbound.errors import UsageError
 
 
@@ -20,6 +20,8 @@ def groups(
     level: opt.Level = 0.95,
     weighting: opt.Weighting = "comparisons",
     all: bool = False,
+    plot: opt.Plot = None,
+    kind: Literal["far", "frr", "matrix"] = "far",
     reading: opt.Reading = opt.READING,
     working: opt.Working = opt.WORKING,
     answer: opt.Answer = opt.ANSWER,
@@ -30,6 +32,7 @@ def groups(
         far: Take the threshold at which all data together have this FAR.
         claim: A requirement on groups, such as "far ratio<2"; repeatable. Exit code 3 when one is not shown.
         all: List all gaps, and the rates between groups.
+        kind: What the picture shows.
     """
     from matchbound.calls.groups import by_group
     from matchbound.show.differences import group_records, group_section
@@ -42,5 +45,7 @@ def groups(
         rates = by_group(data, threshold, group=attribute, far=far, weighting=weighting, **how)
         records = group_records(rates, method, level)
         verdicts = [(rates.claim(text, level=level), rates.threshold) for text, _ in claims]
+    if plot is not None:
+        write_figure(rates.plot(kind, level=level), plot)
     RUN.get().decided |= {"distance": rates.overall.distance, "threshold": rates.threshold}
     return Outcome(records, group_section(rates, records, everything=all).text, verdicts)

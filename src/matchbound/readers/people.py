@@ -11,7 +11,7 @@ import numpy as np
 from matchbound.arraytypes import BoolArray
 from matchbound.data.failures import Failures
 from matchbound.data.labels import as_text
-from matchbound.errors import DataError, plainly
+from matchbound.errors import DataError, argument, plainly
 from matchbound.readers.containers import table_of
 from matchbound.readers.roles import assigned, plain
 from matchbound.readers.tables import Table, once
@@ -116,7 +116,7 @@ def read_people(people: Any, columns: Sequence[str] = ()) -> list[dict[str, str]
         if column not in rest:
             raise DataError(f"{table.source}: there is no column {column!r} to group by; it has {shown}")
     if not columns and len(rest) != 1:
-        raise DataError(f"{table.source}: say which column is the group: {shown}")
+        raise DataError(f"{table.source}: say which column is the group with {argument('group')}: {shown}")
     attributes = []
     for column in wanted:
 
