@@ -22,7 +22,7 @@ from matchbound.errors import DataError, UsageError, without_secrets
 from matchbound.files.opening import Input
 from matchbound.files.origin import Remote, own_name, own_names
 from matchbound.planning.protocol_files import write_protocol
-from matchbound.report.latex import text as latex_text
+from matchbound.report.papers import latex_text
 from matchbound.show.records import inert, is_formula, to_csv
 
 ROWS = [("a", "b", 0.1), ("a", "a", 0.9), ("b", "b", 0.4), ("a", "c", 0.6), ("c", "c", 0.7), ("b", "c", 0.2)]

@@ -20,10 +20,9 @@ from matchbound.cli import main
 from matchbound.report import html as report_html
 from matchbound.report import render
 from matchbound.report.html import safe_json, unbroken
-from matchbound.report.latex import text as latex_text
 from matchbound.report.make import make_report, write_report
-from matchbound.report.markdown import text as markdown_text
 from matchbound.report.page import Report
+from matchbound.report.papers import latex_text, markdown_text
 from matchbound.report.sections import odds
 from matchbound.show.numbers import percent, target_text
 

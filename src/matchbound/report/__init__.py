@@ -24,11 +24,11 @@ def render(report: Report | Document, form: str = "html", terms: Terms = "plain"
 
             return to_html(document)
         if form == "markdown":
-            from matchbound.report.markdown import to_markdown
+            from matchbound.report.papers import to_markdown
 
             return to_markdown(document)
         if form == "latex":
-            from matchbound.report.latex import to_latex
+            from matchbound.report.papers import to_latex
 
             return to_latex(document)
         if form == "text":
