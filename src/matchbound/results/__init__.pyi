@@ -17,7 +17,7 @@ from matchbound.results.description import Description as Description
 from matchbound.results.difference import Difference as Difference
 from matchbound.results.difference import FamilyRow as FamilyRow
 from matchbound.results.difference import SearchDifference as SearchDifference
-from matchbound.results.erring import Erring as Erring
+from matchbound.results.error_rates import Erring as Erring
 from matchbound.results.error_rates import ErrorRates as ErrorRates
 from matchbound.results.error_rates import ErrorRatesSeries as ErrorRatesSeries
 from matchbound.results.failures import GeneralisedRate as GeneralisedRate

@@ -14,9 +14,9 @@ from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally, curve_of_tally
 from matchbound.errors import UsageError
 from matchbound.notes import Note
-from matchbound.results.both_rates import LOG_T, WARNING_LATENT, OfBothRates, log_t_limits
 from matchbound.results.interval import check_prior, named
 from matchbound.results.latent import CurveModels, PairFit
+from matchbound.results.linkage import LOG_T, WARNING_LATENT, OfBothRates, log_t_limits
 from matchbound.results.number import Ask, Limits, Rule, counted_fields
 from matchbound.show.shown import Shown
 from matchbound.stats.budget import Operating, Steps, integrated_limits

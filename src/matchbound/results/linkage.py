@@ -1,9 +1,14 @@
-"""Precision, recall, F1 and the half total error rate at one threshold, and along the thresholds of a curve."""
+"""Numbers made of FAR and FRR: precision, recall, F1 and the half total error rate at a threshold and along a curve.
+
+Their limits, and those of costs (`matchbound.results.costs`), come from the limits of both rates, which share one
+budget of error: `OfBothRates.latent_limits`.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -16,14 +21,13 @@ from matchbound.counts.tally import PairTable, Tally
 from matchbound.errors import DataError, argument
 from matchbound.notes import PARTIAL_LABELS, Note
 from matchbound.results import latent
-from matchbound.results.both_rates import LATENT, OfBothRates, log_t_limits
 from matchbound.results.interval import check_prior, opposite
 from matchbound.results.latent import CurveModels, Independent, PairFit
 from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule, counted_fields, labels_notes
 from matchbound.results.rates import Rate, through_rate
 from matchbound.show.shown import Shown
-from matchbound.stats.budget import Operating, banded_limits
-from matchbound.stats.costs import logit_t
+from matchbound.stats.budget import Operating, banded_limits, shared_limits
+from matchbound.stats.costs import log_t, logit_t
 from matchbound.stats.curve.rates import crossing
 from matchbound.stats.dyadic import DyadicSums, effective_number
 from matchbound.stats.intervals import t_quantile
@@ -31,6 +35,64 @@ from matchbound.stats.linkage import LinkageCounts, f1_of, f1_sums, half_sums, p
 
 POINTS = 80
 """Thresholds of a curve of precision, recall and F1."""
+
+
+class OfBothRates(Number):
+    """A number that rises, or falls, with both FAR and FRR."""
+
+    rising: ClassVar[bool] = True
+
+    def value(self, far: FloatArray, frr: FloatArray) -> FloatArray:
+        """The number at rates of shape (P, …), P the thresholds that it depends on."""
+        raise NotImplementedError
+
+    @property
+    def fit(self) -> PairFit:
+        """The models of both rates; CannotFit where there are none."""
+        raise NotImplementedError
+
+    @property
+    def operating(self) -> Sequence[Operating]:
+        """The errors at each of the P thresholds."""
+        raise NotImplementedError
+
+    @property
+    def effective_identities(self) -> float:
+        """T²/Σg_i²: how many equally large identities would weigh as much."""
+        raise NotImplementedError
+
+    @cached_property
+    def sums(self) -> DyadicSums:
+        """The residuals of comparisons, by identity."""
+        raise NotImplementedError
+
+    @property
+    def variance(self) -> float:
+        """The dyadic variance of the estimate, corrected for the bias of the plug-in."""
+        return self.sums.corrected(self.effective_identities)
+
+    def latent_limits(self, ask: Ask) -> tuple[float, float]:
+        """The worst over all ways to share the error between the rates."""
+        deviates = self.fit.deviates(ask.level, ask.side)
+        low, high = shared_limits(self.fit.far, self.fit.frr, self.operating, deviates, self.value, rising=self.rising)
+        return low, min(high, self.ends[1])
+
+
+def _latent(number: OfBothRates, ask: Ask) -> Limits:
+    return Limits(*number.latent_limits(ask), number.fit.method)
+
+
+def log_t_limits(number: OfBothRates, ask: Ask) -> Limits:
+    """estimate·exp(±t·sd/estimate): quick, and too narrow where a few people make most errors."""
+    if not (number.estimate > 0.0 and number.variance > 0.0):
+        text = f"{number.label} = {number.estimate:g}: the estimate or its variance is zero, and log-t has no width"
+        raise CannotFit(Note("no-width", f"{text}. Use method='auto'"))
+    return Limits(*log_t(number.estimate, number.variance, t_quantile(ask.tail, number.effective_identities - 1.0)))
+
+
+LATENT = Rule("latent", _latent)
+LOG_T = Rule("log-t", log_t_limits, warns=True)
+WARNING_LATENT = replace(LATENT, warns=True)
 
 
 def linkage_counts(tally: Tally, k: int) -> LinkageCounts:
