@@ -15,8 +15,7 @@ from matchbound.show.terms import Terms
 
 if TYPE_CHECKING:
     from matchbound.results.claims import Claim
-    from matchbound.results.description import Description
-    from matchbound.results.error_rates import Erring
+    from matchbound.results.description import Description, Erring
     from matchbound.results.groups import GroupRates
     from matchbound.results.number import Number
     from matchbound.results.rates import Rate

@@ -14,10 +14,10 @@ from matchbound.results.costs import CostStatistic as CostStatistic
 from matchbound.results.costs import DetectionCost as DetectionCost
 from matchbound.results.costs import LogCost as LogCost
 from matchbound.results.description import Description as Description
+from matchbound.results.description import Erring as Erring
 from matchbound.results.difference import Difference as Difference
 from matchbound.results.difference import FamilyRow as FamilyRow
 from matchbound.results.difference import SearchDifference as SearchDifference
-from matchbound.results.error_rates import Erring as Erring
 from matchbound.results.error_rates import ErrorRates as ErrorRates
 from matchbound.results.error_rates import ErrorRatesSeries as ErrorRatesSeries
 from matchbound.results.failures import GeneralisedRate as GeneralisedRate

@@ -37,7 +37,7 @@ from matchbound.stats.resampling import BOOTSTRAPS
 from matchbound.stats.variance import UnitRate, far_by_pair, frr_by_identity, jackknife, pooled_rate, unit_tally
 
 if TYPE_CHECKING:
-    from matchbound.results.error_rates import Erring
+    from matchbound.results.description import Erring
     from matchbound.stats.latent import LatentModel, LatentSettings
 
 Metric = Literal["far", "frr"]
@@ -309,7 +309,7 @@ class Rate(Number):
         >>> len(worst), worst.errors
         (3, 189)
         """
-        from matchbound.results.error_rates import erring_of
+        from matchbound.results.description import erring_of
 
         check_whole(most, "most")
         if self.recount is None:
