@@ -111,6 +111,7 @@ def test_two_systems_at_thresholds_that_are_scores(similarity: Any) -> None:
         table = joint_tally(rows_a, rows_b, rows_a.score[at], rows_b.score[at])
         np.testing.assert_array_equal(blocks.both_impostor, table.both_impostor)
         np.testing.assert_array_equal(blocks.both_genuine, table.both_genuine)
+        np.testing.assert_array_equal(blocks.sum_nn, table.sum_nn)
 
 
 def test_vectors_too_short_to_be_squared() -> None:

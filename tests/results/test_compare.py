@@ -37,10 +37,10 @@ def test_variances_of_differences_are_sums_over_comparisons_that_share_people(ro
     joint = joint_tally(a, b, np.array([at]), np.array([at + 0.25]))
     u, v = 1.3, 0.7
     kinds = (
-        (~a.genuine, stats.far_sums, True),
-        (a.genuine, stats.frr_sums, False),
+        (~a.genuine, "far", True),
+        (a.genuine, "frr", False),
     )
-    for kind, sums_of, impostor in kinds:
+    for kind, metric, impostor in kinds:
         chosen = np.flatnonzero(kind)
         if not chosen.size:
             continue
@@ -48,7 +48,7 @@ def test_variances_of_differences_are_sums_over_comparisons_that_share_people(ro
         y_b = (b.score[chosen] >= at + 0.25) == impostor
         w = naive.residuals(y_a.astype(float).tolist(), y_b.astype(float).tolist(), u, v)
         outcomes = [(rows[i][0], rows[i][1], x) for i, x in zip(chosen, w, strict=True)]
-        sums = sums_of(joint, 0, u, v)
+        sums = stats.rate_sums(joint, metric, 0, u, v)
         assert sums.variance == pytest.approx(naive.sum_over_sharing(outcomes), abs=1e-12)
         if impostor:
             assert sums.pair_square == pytest.approx(naive.sum_over_same_pair(outcomes), abs=1e-12)
@@ -213,7 +213,7 @@ def test_bootstraps_share_their_draws() -> None:
     alone = [rate.bootstrap("vertex", 400, rng=3).replicates for rate in (made.a, made.b)]
     assert np.array_equal(drawn.replicates, alone[0] - alone[1])
     assert drawn.variance < 0.7 * (alone[0].var() + alone[1].var())
-    sums = stats.far_sums(made.sums.joint)
+    sums = stats.rate_sums(made.sums.joint, "far")
     closed_form = sums.variance + 2.0 * sums.pair_square  # (4R + 2Q)/N2², to first order in 1/G
     assert drawn.variance == pytest.approx(closed_form, rel=0.3)
     assert made.interval("vertex", n_resamples=400, rng=3) == made.interval("vertex", n_resamples=400, rng=3)
@@ -280,17 +280,6 @@ def test_point_variance_is_the_sum_over_comparisons() -> None:
     literal = naive.sum_over_sharing(outcomes)
     assert made.sums.sums().variance == pytest.approx(literal, rel=1e-9)
     assert made.sums.variance() >= literal - 1e-15
-
-
-def test_large_embeddings_are_counted_in_blocks() -> None:
-    a, b = _equal_systems(11)
-    first, second = np.array([0.3, 0.5]), np.array([0.35, 0.45])
-    whole = joint_tally(a.comparisons(), b.comparisons(), first, second)
-    blocks = joint_tally(a, b, first, second)
-    for name in ("sum_nn", "both_impostor", "both_genuine"):
-        assert np.array_equal(getattr(whole, name), getattr(blocks, name))
-    for k in range(2):
-        assert stats.far_sums(whole, k).variance == pytest.approx(stats.far_sums(blocks, k).variance)
 
 
 def test_large_embeddings_give_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:

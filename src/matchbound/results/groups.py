@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -79,11 +79,13 @@ class Gap(Difference):
     a: Any = field(kw_only=True)
     b: Any = field(kw_only=True)
     variances: tuple[float, float] = field(kw_only=True)
+    interval_of: Callable[[Any, str, float], Interval] = field(kw_only=True)
+    """The interval of a rate, by a method and a level; gaps of the same groups share what was computed once."""
     names: ClassVar[tuple[str, str]] = ("group_a", "group_b")
 
-    def limits_of_rates(self, method: str, ask: Ask) -> tuple[Interval, Interval]:
+    def limits_of_rates(self, method: str, ask: Ask) -> list[Interval]:
         """The intervals of both rates with the tail that is asked for on either side."""
-        return self.a.interval(method, ask.two_sided_level), self.b.interval(method, ask.two_sided_level)
+        return [self.interval_of(rate, method, ask.two_sided_level) for rate in (self.a, self.b)]
 
     @property
     def _never_differ(self) -> bool:
@@ -312,6 +314,10 @@ class Groups(Shown, Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self.parts)
 
+    @cached_property
+    def _interval_of(self) -> Callable[[Any, str, float], Interval]:
+        return cache(lambda rate, method, level: rate.interval(method, level))
+
 
 @dataclass(frozen=True, eq=False)
 class GroupRates(Judged, Groups):
@@ -464,7 +470,7 @@ class GroupRates(Judged, Groups):
         )
         return GroupGap(
             metric, a.estimate, b.estimate, freedom, group_a=group_a, group_b=group_b, a=a, b=b,
-            variances=(variances[0], variances[1]), influence=moved,
+            variances=(variances[0], variances[1]), influence=moved, interval_of=self._interval_of,
         )  # fmt: skip
 
     def gaps(
@@ -670,7 +676,7 @@ class SearchGroups(Groups):
         variances = a.variance(), b.variance()
         return SearchGap(
             metric, a.estimate, b.estimate, welch(variances, (a.freedom, b.freedom)), group_a=str(group_a),
-            group_b=str(group_b), a=a, b=b, variances=variances,
+            group_b=str(group_b), a=a, b=b, variances=variances, interval_of=self._interval_of,
         )  # fmt: skip
 
     def gaps(self) -> list[SearchGap]:

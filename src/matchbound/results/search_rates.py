@@ -308,6 +308,11 @@ class FnirAtFpir(SearchNumber):
         return f"FnirAtFpir({self.estimate:.6g} at FPIR {self.target:g}, threshold {self.threshold:g})"
 
     @property
+    def part(self) -> Any:
+        """The searches of enrolled people."""
+        return self.fnir.part
+
+    @property
     def label(self) -> str:
         """Its name in tables."""
         return f"fnir@fpir={self.target:g}"

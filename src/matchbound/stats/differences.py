@@ -11,10 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
 from matchbound.counts.joint import JointTally
+from matchbound.counts.tally import ImpostorTally
 from matchbound.stats.dyadic import DyadicSums
 from matchbound.stats.latent.differences import DifferenceModel
 
@@ -22,26 +24,20 @@ Models = Callable[[str], DifferenceModel | None]
 """The latent model of the difference of FAR (``"far"``) or FRR (``"frr"``), fitted when first asked for."""
 
 
-def far_sums(joint: JointTally, k: int = 0, u: float = 1.0, v: float = 1.0) -> DyadicSums:
-    """Residuals of u·FAR_A − v·FAR_B at thresholds k."""
-    a, b = joint.a.impostor, joint.b.impostor
+def rate_sums(joint: JointTally, metric: str, k: int = 0, u: float = 1.0, v: float = 1.0) -> DyadicSums:
+    """Residuals of u·(rate of A) − v·(rate of B) at thresholds k, of FAR or FRR."""
+    a, b = joint.a.part(metric), joint.b.part(metric)
     m = a.comparisons.astype(np.float64)
-    n = float(m.sum()) / 2.0
+    n = float(m.sum()) / a.ends
     d = u * a.errors[k] - v * b.errors[k]
-    shift = float(d.sum()) / (2.0 * n)
+    shift = float(d.sum()) / float(m.sum())
+    moved, none = (d - shift * m) / n, np.zeros(m.size)
+    if not (isinstance(a, ImpostorTally) and isinstance(b, ImpostorTally)):
+        return DyadicSums(moved, none, 0.0)
     square = u * u * float(a.sum_nn[k]) + v * v * float(b.sum_nn[k]) - 2.0 * u * v * float(joint.sum_nn[k])
     cross = u * float(a.sum_nm[k]) - v * float(b.sum_nm[k])
     pairs = (square - 2.0 * shift * cross + shift * shift * float(a.sum_mm)) / 2.0
-    return DyadicSums(np.zeros(m.size), (d - shift * m) / n, max(pairs, 0.0) / n**2)
-
-
-def frr_sums(joint: JointTally, k: int = 0, u: float = 1.0, v: float = 1.0) -> DyadicSums:
-    """Residuals of u·FRR_A − v·FRR_B at thresholds k."""
-    a, b = joint.a.genuine, joint.b.genuine
-    g = a.comparisons.astype(np.float64)
-    total = float(g.sum())
-    d = u * a.errors[k] - v * b.errors[k]
-    return DyadicSums((d - float(d.sum()) / total * g) / total, np.zeros(g.size), 0.0)
+    return DyadicSums(none, moved, max(pairs, 0.0) / n**2)
 
 
 def t_tails(statistic: float, degrees: float) -> float:
@@ -107,9 +103,8 @@ class JointSums:
         """Softened rates of A and of B, neither 0 nor 1."""
         one, two = self.joint.a.part(kind), self.joint.b.part(kind)
         total = float(one.comparisons.sum()) / one.ends
-        return softened(float(one.errors[0].sum()) / one.ends, total), softened(
-            float(two.errors[0].sum()) / one.ends, total
-        )
+        a, b = (softened(float(part.errors[0].sum()) / part.ends, total) for part in (one, two))
+        return a, b
 
     def binomial(self, u: float = 1.0, v: float = 1.0, *, identities: bool = False) -> float:
         """The variance if comparisons (or only identities) were independent, of softened rates: never 0."""
@@ -126,11 +121,8 @@ class JointSums:
 
     def sums(self, u: float = 1.0, v: float = 1.0) -> DyadicSums:
         """Residuals of u·(number of A) − v·(number of B)."""
-        parts = [
-            (frr_sums if kind == "frr" else far_sums)(self.joint, 0, u * one, v * two)
-            for kind, (one, two) in self.shares.items()
-        ]
-        return parts[0] if len(parts) == 1 else parts[0].plus(parts[1])
+        parts = [rate_sums(self.joint, kind, 0, u * one, v * two) for kind, (one, two) in self.shares.items()]
+        return reduce(DyadicSums.plus, parts)
 
     def variance(self, u: float = 1.0, v: float = 1.0) -> float:
         """Of u·(number of A) − v·(number of B), without bias."""

@@ -187,14 +187,7 @@ def _variance(group: GroupMoments, rate: FloatArray, kappa: FloatArray, rho: Flo
 
 def difference_limits(a: GroupMoments, b: GroupMoments, tail: float) -> tuple[float, float]:
     """The differences that are not rejected with this tail on either side; 0 is one exactly when its test says so."""
-    d = float(a.rate - b.rate)
-
-    def accepted(shift: FloatArray) -> BoolArray:
-        return _accepted(*gap_statistic(a, b, shift), tail)
-
-    low = _farthest(accepted, d, 0.0, -1.0) if d > 0.0 else _farthest(accepted, d, d, -1.0)
-    high = _farthest(accepted, d, 0.0, 1.0) if d < 0.0 else _farthest(accepted, d, d, 1.0)
-    return low, high
+    return _limits(lambda shift: gap_statistic(a, b, shift), tail, float(a.rate - b.rate), 0.0, (-1.0, 1.0))
 
 
 def ratio_limits(a: GroupMoments, b: GroupMoments, tail: float) -> tuple[float, float]:
@@ -205,15 +198,31 @@ def ratio_limits(a: GroupMoments, b: GroupMoments, tail: float) -> tuple[float, 
     total = float(a.rate + b.rate)
     if total <= 0.0:
         return 0.0, float("inf")
-    d = float(a.rate) / total
 
-    def accepted(place: FloatArray) -> BoolArray:
+    def at(place: FloatArray) -> tuple[FloatArray, FloatArray]:
         inside = np.clip(place, 1e-12, 1.0 - 1e-12)
-        return _accepted(*gap_statistic(a, b, 0.0, inside / (1.0 - inside)), tail)
+        return gap_statistic(a, b, 0.0, inside / (1.0 - inside))
 
-    low = _farthest(accepted, d, 0.5, 0.0) if d > 0.5 else _farthest(accepted, d, d, 0.0)
-    high = _farthest(accepted, d, 0.5, 1.0) if d < 0.5 else _farthest(accepted, d, d, 1.0)
+    low, high = _limits(at, tail, float(a.rate) / total, 0.5, (0.0, 1.0))
     return low / (1.0 - low), high / (1.0 - high) if high < 1.0 else float("inf")
+
+
+def _limits(
+    statistic: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
+    tail: float,
+    estimate: float,
+    equal: float,
+    ends: tuple[float, float],
+) -> tuple[float, float]:
+    """Where what is not rejected ends on either side of the estimate."""
+    from scipy.special import stdtr
+
+    def accepted(values: FloatArray) -> BoolArray:
+        value, freedom = statistic(values)
+        return np.asarray(stdtr(freedom, -np.abs(value)) > tail)
+
+    low = _farthest(accepted, estimate, equal if estimate > equal else estimate, ends[0])
+    return low, _farthest(accepted, estimate, equal if estimate < equal else estimate, ends[1])
 
 
 def decided(equal: float, tested: tuple[float, float], combined: tuple[float, float]) -> tuple[float, float]:
@@ -227,13 +236,6 @@ def decided(equal: float, tested: tuple[float, float], combined: tuple[float, fl
     if high < equal or near_high < equal:
         high = near_high if not high < equal else max(high, near_high)
     return low, high
-
-
-def _accepted(statistic: FloatArray, freedom: FloatArray, tail: float) -> BoolArray:
-    from scipy.special import stdtr
-
-    result: BoolArray = stdtr(freedom, -np.abs(statistic)) > tail
-    return result
 
 
 def _farthest(accepted: Callable[[FloatArray], BoolArray], start: float, middle: float, end: float) -> float:
