@@ -22,7 +22,6 @@ from matchbound.stats.curve.bootstrap import curve_draws, curve_replicates
 from matchbound.stats.fixed_sizes import kept_share, pooled_sizes
 from matchbound.stats.intervals import agresti_coull, jeffreys, normal_quantile
 from matchbound.stats.resampling import Scheme, identity_weights
-from matchbound.stats.variance import residual_sums
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 
@@ -95,20 +94,6 @@ def test_rescaling_moves_replicates_away_from_the_estimate() -> None:
     for before, after in zip(plain.interval(), moved.interval(), strict=True):
         far_off = (before - frr.estimate) * math.sqrt(size / (size - 1))
         assert after - frr.estimate == pytest.approx(far_off)
-
-
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        ({"method": "double-or-nothing", "correction": "rescale"}, "correction"),
-        ({"method": "vertex", "correction": "twice"}, "correction must be one of none, drop-one, rescale"),
-        ({"method": "double-or-nothing", "tau": math.inf}, "tau"),
-    ],
-)
-def test_wrong_options_are_named(options: dict, match: str) -> None:
-    far = mb.evaluate(golden_table("balanced"), 0.3).far
-    with pytest.raises(mb.UsageError, match=match):
-        far.bootstrap(n_resamples=5, **options)
 
 
 # ---- Agresti & Coull, Jeffreys
@@ -270,13 +255,6 @@ def test_fixed_sizes_are_unbiased_for_geometric_sizes() -> None:
     assert np.all(np.mean(plug_in, axis=0) / true < 0.9)
 
 
-def test_one_sided_bootstraps_at_any_level() -> None:
-    far = mb.evaluate(golden_table("larger"), 0.401334).far
-    bounds = [far.interval("vertex", level, side="upper", rng=1, n_resamples=400).high for level in (0.2, 0.5, 0.8)]
-    assert bounds == sorted(bounds)
-    assert bounds[0] < far.estimate < bounds[2]
-
-
 # ---- protocol data
 
 
@@ -321,15 +299,3 @@ def test_variance_smooth_and_level_far_on_the_command_line(tmp_path: Path, capsy
     assert main(["roc", file, "--far", "0.1", "--method", "influence", "--smooth", "kernel"]) == 2
     assert main(["roc", file, "--far", "0.1", "--method", "influence", "--level-far", "0.5"]) == 2
     assert "goes with" in capsys.readouterr().err
-
-
-def test_the_literal_sum_of_the_closed_form() -> None:
-    """(4R − 2Q)/N2² from whole numbers is what the enumeration above calls R and Q."""
-    data = balanced(3)
-    y = errors_of(data, 0.3)
-    far = mb.evaluate(data, 0.3).far
-    r, q = residual_sums(far.tally.impostor, 0)
-    d = y - far.estimate
-    np.fill_diagonal(d, 0.0)
-    assert float(r) == pytest.approx(16 * (d.sum(axis=1) ** 2).sum())
-    assert float(q) == pytest.approx(16 * (d**2).sum())
