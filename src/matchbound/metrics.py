@@ -14,6 +14,8 @@ Unit = Literal["rate", "points", "ratio", "cost", "area"]
 """Rates are written in percent, differences of rates in percentage points, the others as plain numbers."""
 Home = Literal["rates", "curve", "searches", "comparison", "groups"]
 """What a metric is read from: rates at a threshold, a curve, searches, two systems, groups of people."""
+Read = Callable[[Any, Mapping[str, Any]], Any]
+"""From a result and the settings of a claim (`given` among them) to the number."""
 HOMES: dict[Home, str] = {
     "rates": "rates at a threshold",
     "curve": "a curve",
@@ -32,7 +34,7 @@ class Metric:
     title
         As in tables.
     read
-        For each home, a function from the result and the settings of a claim (`given` among them) to the number.
+        How it is read from each home.
     unit
         How it is written.
     aliases
@@ -43,44 +45,49 @@ class Metric:
 
     name: str
     title: str
-    read: Mapping[Home, Callable[[Any, Mapping[str, Any]], Any]] = field(default_factory=dict)
+    read: Mapping[Home, Read] = field(default_factory=dict)
     unit: Unit = "rate"
     aliases: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
 
 
-def _costs(name: str) -> Callable[[Any, Mapping[str, Any]], Any]:
+def _costs(name: str) -> Read:
     return lambda curve, asked: getattr(curve, name)(**asked)
 
 
+def _at_prior(name: str) -> Read:
+    return lambda rates, asked: getattr(rates, name)(asked.get("prior"))
+
+
+def _gap(rate: str) -> dict[Home, Read]:
+    return {"groups": lambda groups, _: groups.largest_gap(rate)}
+
+
+def _ratio(rate: str) -> dict[Home, Read]:
+    return {
+        "comparison": lambda both, _: getattr(both, rate).as_ratio(),
+        "groups": lambda groups, _: groups.largest_ratio(rate),
+    }
+
+
+_BOTH = (("far", "fmr"), ("frr", "fnmr"))
 _COSTS = ("prior", "cost_miss", "cost_false_accept")
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
         Metric("far", "FAR", {"rates": lambda rates, _: rates.far}, aliases=("fmr",)),
         Metric("frr", "FRR", {"rates": lambda rates, _: rates.frr}, aliases=("fnmr",)),
-        Metric(
-            "precision",
-            "precision",
-            {"rates": lambda rates, asked: rates.precision(asked.get("prior"))},
-            settings=("prior",),
-        ),
+        Metric("precision", "precision", {"rates": _at_prior("precision")}, settings=("prior",)),
         Metric("recall", "recall", {"rates": lambda rates, _: rates.recall()}),
-        Metric("f1", "F1", {"rates": lambda rates, asked: rates.f1(asked.get("prior"))}, settings=("prior",)),
+        Metric("f1", "F1", {"rates": _at_prior("f1")}, settings=("prior",)),
         Metric("hter", "HTER", {"rates": lambda rates, _: rates.hter()}),
         Metric("gfar", "GFAR", {"rates": lambda rates, asked: rates.generalised(asked["failures"]).gfar}),
         Metric("gfrr", "GFRR", {"rates": lambda rates, asked: rates.generalised(asked["failures"]).gfrr}),
         Metric(
-            "frr@far",
-            "FRR at FAR",
-            {"curve": lambda curve, asked: curve.at_far(asked["given"])},
-            aliases=("fnmr@fmr",),
+            "frr@far", "FRR at FAR", {"curve": lambda curve, asked: curve.at_far(asked["given"])}, "rate", ("fnmr@fmr",)
         ),
         Metric(
-            "far@frr",
-            "FAR at FRR",
-            {"curve": lambda curve, asked: curve.at_frr(asked["given"])},
-            aliases=("fmr@fnmr",),
+            "far@frr", "FAR at FRR", {"curve": lambda curve, asked: curve.at_frr(asked["given"])}, "rate", ("fmr@fnmr",)
         ),
         Metric("eer", "EER", {"curve": lambda curve, _: curve.eer()}),
         Metric("auc", "AUC", {"curve": lambda curve, _: curve.auc()}, "area"),
@@ -119,27 +126,10 @@ METRICS: dict[str, Metric] = {
         Metric("dfar", "FAR difference", {"comparison": lambda both, _: both.far}, "points", ("dfmr",)),
         Metric("dfrr", "FRR difference", {"comparison": lambda both, _: both.frr}, "points", ("dfnmr",)),
         Metric("deer", "EER difference", {"comparison": lambda both, _: both.eer}, "points"),
-        Metric("far gap", "FAR gap", {"groups": lambda groups, _: groups.largest_gap("far")}, "points", ("fmr gap",)),
-        Metric("frr gap", "FRR gap", {"groups": lambda groups, _: groups.largest_gap("frr")}, "points", ("fnmr gap",)),
-        Metric(
-            "far ratio",
-            "FAR ratio",
-            {
-                "comparison": lambda both, _: both.far.as_ratio(),
-                "groups": lambda groups, _: groups.largest_ratio("far"),
-            },
-            "ratio",
-            ("fmr ratio",),
-        ),
-        Metric(
-            "frr ratio",
-            "FRR ratio",
-            {
-                "comparison": lambda both, _: both.frr.as_ratio(),
-                "groups": lambda groups, _: groups.largest_ratio("frr"),
-            },
-            "ratio",
-            ("fnmr ratio",),
+        *(Metric(f"{rate} gap", f"{rate.upper()} gap", _gap(rate), "points", (f"{iso} gap",)) for rate, iso in _BOTH),
+        *(
+            Metric(f"{rate} ratio", f"{rate.upper()} ratio", _ratio(rate), "ratio", (f"{iso} ratio",))
+            for rate, iso in _BOTH
         ),
     )
 }
