@@ -24,7 +24,7 @@ from matchbound.report.make import make_report, write_report
 from matchbound.report.page import Report
 from matchbound.report.papers import latex_text, markdown_text
 from matchbound.report.sections import odds
-from matchbound.show.numbers import percent, target_text
+from matchbound.show.numbers import percent
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 EVIL = "</script><script>alert(1)</script>"
@@ -325,13 +325,6 @@ def test_without_jinja_the_extra_is_named(report: Report, monkeypatch: pytest.Mo
     with pytest.raises(mb.MissingExtraError, match=r"matchbound\[report\]"):
         render(report, "html")
     assert render(report, "markdown")
-
-
-@pytest.mark.parametrize(
-    ("rate", "text"), [(1e-3, "0.1%"), (0.1, "10%"), (5e-4, "0.05%"), (0.25, "25%"), (1.5e-3, "0.15%"), (0.0, "0%")]
-)
-def test_targets_in_words(rate: float, text: str) -> None:
-    assert target_text(rate) == text
 
 
 # Colours

@@ -401,12 +401,6 @@ def test_the_picture_puts_intervals_where_the_axis_says(pair: Report, several: R
             assert drawn.count('class="aim"') == sum(not row.sure for row in figure.rows)
 
 
-@pytest.mark.slow
-def test_the_same_data_give_the_same_bytes(demo: mb.Embeddings) -> None:
-    pages = [render(make_report(demo, far=1e-1, against=[noisy(demo, 0.3), noisy(demo, 0.4)])) for _ in range(2)]
-    assert pages[0] == pages[1]
-
-
 # What can go wrong
 
 

@@ -72,7 +72,7 @@ def test_other_numbers() -> None:
     assert numbers.short_count(12_345) == "12.3 k"
     assert numbers.p_text(0.0001) == "<0.001"
     assert numbers.ratio_text(0.63) == "0.630"
-    assert numbers.target_text(1e-6) == "0.0001%"
+    assert [numbers.target_text(rate) for rate in (1e-6, 1.5e-3, 0.25, 0.0)] == ["0.0001%", "0.15%", "25%", "0%"]
 
 
 BIG = Table(
