@@ -206,18 +206,6 @@ def test_bad_binary(name: str, tmp_path: Path) -> None:
     fails(lambda: mb.read(path), match, tmp_path)
 
 
-def test_a_header_that_promises_too_much(tmp_path: Path) -> None:
-    content = npy_bytes(np.ones((10, 10)))
-    (tmp_path / "e.npy").write_bytes(content.replace(b"(10, 10)", b"(9999999999, 10)").replace(b" " * 8 + b"\n", b"\n"))
-    fails(lambda: mb.read(tmp_path / "e.npy", labels=["a"]), "cut short", tmp_path)
-
-
-def test_an_archive_that_unpacks_to_too_much(tmp_path: Path) -> None:
-    path = tmp_path / "e.npz"
-    np.savez_compressed(path, embeddings=np.zeros((1000, 100)), identity=np.arange(1000))
-    fails(lambda: mb.read(path, max_bytes=10_000), "more than 10,000", tmp_path)
-
-
 def test_bad_paths(tmp_path: Path) -> None:
     fails(lambda: mb.read(tmp_path / "none.csv"), r"none\.csv: no such file", tmp_path)
     fails(lambda: mb.read(tmp_path), "directory without files", tmp_path)
@@ -349,7 +337,3 @@ def test_swapped_pyeer_files(tmp_path: Path) -> None:
         "genuine scores first",
         tmp_path,
     )
-
-
-def test_the_table_is_long_enough() -> None:
-    assert len(TEXT) + len(BINARY) + len(READERS) >= 40

@@ -46,10 +46,7 @@ ERRORS = {
         "'label_a' and 'label_b' or 'subject_id_1' and 'subject_id_2' could each be id_a and id_b",
     ),
     "two spellings of an identity": ("ID_A,id_a,id_b,score\na,b,a,1\n", "'ID_A' and 'id_b' or 'id_a' and 'id_b'"),
-    "genuine": (
-        "id_a,id_b,score,genuine\na,a,1,1\na,b,1,1\n",
-        "genuine says genuine, and the identities a and b",
-    ),
+    "genuine": ("id_a,id_b,score,genuine\na,a,1,1\na,b,1,1\n", "genuine says genuine, and the identities a and b"),
     "label": ("id_a,id_b,score,label\na,a,1,0\n", "label says impostor, and the identities a and a are equal"),
     "target": ("id_a,id_b,score,target\na,b,1,target\n", "target says genuine, and the identities a and b differ"),
     "same": ("id_a,id_b,score,same\na,b,1,true\n", "same says genuine, and the identities a and b differ"),
@@ -71,14 +68,8 @@ def test_an_error_names_the_choices(name: str, way: Any, tmp_path: Path) -> None
 
 
 NOTES = {
-    "score before others": (
-        "score,distance,id_a,id_b\n1,2,a,b\n",
-        "'score' was read as the score, and 'distance'",
-    ),
-    "id before others": (
-        "id_a,id_b,label_a,label_b,score\na,b,x,y,1\n",
-        "'id_a' was read as the id_a, and 'label_a'",
-    ),
+    "score before others": ("score,distance,id_a,id_b\n1,2,a,b\n", "'score' was read as the score, and 'distance'"),
+    "id before others": ("id_a,id_b,label_a,label_b,score\na,b,x,y,1\n", "'id_a' was read as the id_a, and 'label_a'"),
     "decisions": ("id_a,id_b,score,match\na,b,1,1\na,a,1,1\n", "'match' differs from the identities in 1 rows"),
     "not understood": ("id_a,id_b,score,genuine\na,b,1,perhaps\n", "'genuine' was not used: 'perhaps' says neither"),
     "distance": ("id_a,id_b,dist\na,b,1\n", "'dist' was read as a distance"),

@@ -86,7 +86,7 @@ def test_damaged_text(name: str, tmp_path: Path) -> None:
     paths = [tmp_path / Path(file).name for file in files]
     rng = np.random.default_rng(11)
     outcomes = set()
-    for _ in range(60):
+    for _ in range(40):
         hit = int(rng.integers(len(files)))
         for number, (path, content) in enumerate(zip(paths, contents, strict=True)):
             path.write_bytes(damaged(content, rng) if number == hit else content)
@@ -111,7 +111,7 @@ def test_damaged_binary(kind: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(12)
     content = good.read_bytes()
     outcomes = set()
-    for _ in range(100):
+    for _ in range(60):
         (tmp_path / "bad").write_bytes(damaged(content, rng))
         paths = [tmp_path / "bad", tmp_path / "labels.txt"] if kind == "npy" else [tmp_path / "bad"]
         try:

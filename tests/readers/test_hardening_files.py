@@ -99,21 +99,13 @@ def test_gzip_of_one_endless_line(tmp_path: Path) -> None:
     with gzip.open(tmp_path / "bomb", "wb", compresslevel=1) as stream:
         for _ in range(80):
             stream.write(b"x" * 2**20)
-    for reader in (None, "kaldi", "pyeer"):
+    for reader in (None, "pyeer"):
         refused(
             "line 1 is longer than 67,108,864 bytes",
             [tmp_path / "bomb"] * (2 if reader else 1) if reader else tmp_path / "bomb",
             reader=reader,
             max_bytes=2**30,
         )
-
-
-def test_zip_bomb(tmp_path: Path) -> None:
-    out = io.BytesIO()
-    np.savez_compressed(out, embeddings=np.zeros((1000, 1000)), identity=np.arange(1000))
-    assert len(out.getvalue()) < 20_000
-    path = put(tmp_path / "bomb.npz", out.getvalue())
-    refused("unpacks to 8,0.* bytes, more than 1,000,000", path, max_bytes=1_000_000)
 
 
 def test_an_archive_that_lies_about_its_sizes(tmp_path: Path) -> None:
@@ -156,35 +148,6 @@ def test_numpy_header_that_promises_too_much(tmp_path: Path) -> None:
     put(tmp_path / "huge.npy", head + bytes(100))
     put(tmp_path / "labels.txt", "a\nb\n")
     refused("cut short", [tmp_path / "huge.npy", tmp_path / "labels.txt"])
-
-
-def test_memory_stays_small_while_bombs_are_refused(tmp_path: Path) -> None:
-    """In a process that may grow by half a gigabyte, a gzip file of 4 GiB is read up to its limit and refused."""
-    if not sys.platform.startswith("linux"):
-        pytest.skip("address space limits are set the Linux way")
-    member = gzip.compress(b"x" * 2**26, 1)
-    with open(tmp_path / "bomb.gz", "wb") as stream:
-        for _ in range(64):
-            stream.write(member)
-    script = f"""
-import resource, matchbound as mb
-from pathlib import Path
-try:
-    mb.read(Path({str(tmp_path)!r}) / "none.csv")
-except mb.DataError:
-    pass
-used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (used + 2**29, used + 2**29))
-try:
-    mb.read(Path({str(tmp_path)!r}) / "bomb.gz")
-except mb.DataError as error:
-    print(error)
-print(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
-    said, peak = done.stdout.splitlines()
-    assert "longer than" in said
-    assert int(peak) < 600_000
 
 
 # --- what fuzzing found ---

@@ -213,7 +213,7 @@ print(kilobytes("VmHWM:") - start, data.vectors.nbytes // 1024, float(data.vecto
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is measured the Linux way")
-@pytest.mark.parametrize("layout", ["fixed", "list", "features"])
+@pytest.mark.parametrize("layout", ["list", "features"])
 def test_memory_holds_the_vectors_and_little_else(layout: str, tmp_path: Path) -> None:
     """120,000 × 256 float32 (117 MiB) in 24 row groups of 4.9 MiB; read at once they took four times the vectors.
 

@@ -64,12 +64,7 @@ ALL_PAIRS: list[tuple[str, list[str], dict[str, Any]]] = [
     ),
     (
         "ijb",
-        [
-            "ijb/ijbc_11_G1_G2_matches.csv",
-            "ijb/scores.txt",
-            "ijb/ijbc_1N_gallery_G1.csv",
-            "ijb/ijbc_1N_gallery_G2.csv",
-        ],
+        ["ijb/ijbc_11_G1_G2_matches.csv", "ijb/scores.txt", "ijb/ijbc_1N_gallery_G1.csv", "ijb/ijbc_1N_gallery_G2.csv"],
         {},
     ),
 ]

@@ -10,11 +10,7 @@ import matchbound as mb
 
 TABLE = "id_a,id_b,score\nann,ann,0.9\nann,bob,0.2\n"
 MESSAGES: dict[str, tuple[str | None, str, str]] = {
-    "not a number": (
-        None,
-        TABLE + "bob,bob,high\n",
-        "f, line 4: score is 'high', not a number",
-    ),
+    "not a number": (None, TABLE + "bob,bob,high\n", "f, line 4: score is 'high', not a number"),
     "a missing score": (
         None,
         TABLE + "bob,bob,\n",

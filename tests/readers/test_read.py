@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import io
 import os
@@ -16,14 +15,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pyarrow import parquet
 
 import matchbound as mb
 from matchbound.files.opening import file_digest
 from matchbound.readers.infer import components
-from naive_readers import components_by_search
 
 CSV = "id_a,instance_a,id_b,instance_b,score\na,1,a,2,0.9\na,1,b,1,0.25\nb,1,b,2,-1e-3\n"
 
@@ -83,14 +79,6 @@ def test_text(name: str, tmp_path: Path) -> None:
     path = tmp_path / "scores.txt"
     path.write_bytes(TEXTS[name].encode())
     check(mb.read(path))
-
-
-def test_gzip_by_content(tmp_path: Path) -> None:
-    path = tmp_path / "scores.csv"
-    path.write_bytes(gzip.compress(CSV.encode()))
-    check(mb.read(path))
-    with pytest.raises(mb.DataError, match="unpacks to more than 20 bytes"):
-        mb.read(path, max_bytes=20)
 
 
 def test_labels_stay_as_written(tmp_path: Path) -> None:
@@ -393,14 +381,6 @@ def test_distance_cannot_contradict_similarity(tmp_path: Path) -> None:
     with pytest.raises(mb.UsageError, match="similarity='euclidean'"):
         mb.read(tmp_path / "e.npz", distance=True)
     assert embeddings(mb.read(tmp_path / "e.npz", distance=True, similarity="euclidean")).distance
-
-
-@given(st.integers(1, 30).flatmap(lambda n: st.tuples(st.just(n), st.lists(st.tuples(*[st.integers(0, n - 1)] * 2)))))
-def test_components_equal_a_search(graph: tuple[int, list[tuple[int, int]]]) -> None:
-    n, edges = graph
-    first = np.array([a for a, _ in edges], dtype=np.int64)
-    second = np.array([b for _, b in edges], dtype=np.int64)
-    assert components(n, first, second).tolist() == components_by_search(n, edges)
 
 
 def test_components_of_a_long_chain() -> None:

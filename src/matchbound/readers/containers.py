@@ -102,15 +102,15 @@ def load_arrow(source: Input) -> Table:
 
     try:
         with source.arrow() as raw:
-            begin = 8 if raw.read(6) == b"ARROW1" else 0
-            raw.seek(0)
-            if begin:
-                pa.ipc.open_file(raw)  # an error where the end of the file is not there
-                raw.seek(begin)
-            messages = pa.ipc.MessageReader.open_stream(raw)
-            source.check_bytes(sum(map(_unpacked_bytes, messages)), max(source.max_bytes, source.size or 0))
-            raw.seek(begin)
-            return Table(source.name, pa.ipc.open_stream(raw).read_all())
+            content = raw.read_buffer()  # so that a length in it that is wrong reserves no memory
+        if content[:6].to_pybytes() == b"ARROW1":
+            pa.ipc.open_file(content)  # an error where the end of the file is not there
+            content = content[8:]
+        messages = pa.ipc.MessageReader.open_stream(content)
+        source.check_bytes(sum(map(_unpacked_bytes, messages)), max(source.max_bytes, source.size or 0))
+        data = pa.ipc.open_stream(content).read_all()
+        data.validate(full=True)  # offsets that lead out of a buffer would end the process
+        return Table(source.name, data)
     except (MatchboundError, MemoryError):
         raise
     except (pa.ArrowException, OSError, ValueError, struct.error) as error:

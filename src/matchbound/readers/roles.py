@@ -137,11 +137,7 @@ def assigned(names: Sequence[str], words: Mapping[str, str]) -> dict[str, str]:
 
 
 def find_roles(
-    names: Sequence[str],
-    source: str,
-    *,
-    columns: Mapping[str, str | None] | None = None,
-    group: str | None = None,
+    names: Sequence[str], source: str, *, columns: Mapping[str, str | None] | None = None, group: str | None = None
 ) -> PairRoles | RowRoles:
     """Decide what the columns of a table are.
 

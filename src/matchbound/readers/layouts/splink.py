@@ -244,12 +244,7 @@ def _coverage(score: FloatArray, labelled: BoolArray, complete: bool) -> list[No
 
 
 def _labelled(
-    table: Table,
-    labels: Table,
-    pair: tuple[Coded, Coded],
-    score: FloatArray,
-    unique_id: str,
-    repeats: str | None,
+    table: Table, labels: Table, pair: tuple[Coded, Coded], score: FloatArray, unique_id: str, repeats: str | None
 ) -> tuple[IntArray, BoolArray, BoolArray, int]:
     """Rows to count, their labels, which predictions are labelled, and how many labels found no prediction.
 

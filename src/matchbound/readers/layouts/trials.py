@@ -227,11 +227,7 @@ def _files(
 
 
 def _comparisons(
-    table: Table,
-    score_file: Input | None,
-    identity: Callable[[str], str] | None,
-    distance: bool | None,
-    reader: str,
+    table: Table, score_file: Input | None, identity: Callable[[str], str] | None, distance: bool | None, reader: str
 ) -> Comparisons:
     """Comparisons from trials whose scores are in the list, in a file in its order, or in a file with names."""
     score: FloatArray | None = None
