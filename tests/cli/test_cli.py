@@ -14,6 +14,7 @@ import pytest
 
 from conftest import DATA, golden_expected
 from matchbound.cli import main
+from matchbound.cli.app import VERBS, build
 
 EXPECTED = golden_expected()
 
@@ -199,10 +200,14 @@ def test_a_real_process_and_standard_input() -> None:
     assert piped == "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
-def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
-    for verb in ("evaluate", "check", "demo"):
-        assert main([verb, "--help"]) == 0
-        assert f"matchbound {verb}" in capsys.readouterr().out
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_has_an_example_and_every_option_is_explained(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([verb, "--help"]) == 0
+    assert f"Example: matchbound {verb}" in capsys.readouterr().out
+    for argument in build(verb)[verb].assemble_argument_collection(parse_docstring=True):
+        assert argument.children or argument.parameter.help, argument.name
+    shared = {"--dask", "--checkpoint"} if verb in ("evaluate", "roc", "report") else set()
+    assert shared <= {argument.name for argument in build(verb)[verb].assemble_argument_collection()}
 
 
 def test_reader_options_reach_the_reader(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -109,12 +109,6 @@ def test_failures(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
-    for verb in ("roc", "report"):
-        assert main([verb, "--help"]) == 0
-        assert f"matchbound {verb}" in capsys.readouterr().out
-
-
 def test_a_reader_with_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = DATA / "readers" / "kaldi"
     command = [str(folder / "trials"), str(folder / "scores"), "--reader", "kaldi"]
