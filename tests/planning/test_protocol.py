@@ -216,21 +216,22 @@ def test_genuine_comparisons_start_with_the_largest_identities() -> None:
 def test_more_than_there_are() -> None:
     with pytest.warns(MatchboundWarning, match="only 3 exist"):
         protocol = design_protocol(["a", "b", "c"], budget=9)
-    assert len(protocol) == 3
-    assert protocol.budget == 3  # what there is, not what was asked for
+    assert len(protocol) == protocol.budget == 3, "what there is, not what was asked for"
 
 
-def test_arguments() -> None:
-    with pytest.raises(UsageError, match="budget"):
-        design_protocol(["a", "b"], budget=0)
-    with pytest.raises(UsageError, match="kind"):
-        design_protocol(["a", "b"], budget=1, kind="both")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="order"):
-        design_protocol(["a", "b"], budget=1, order="sorted")  # type: ignore[arg-type]
-    with pytest.raises(DataError, match="two identities"):
-        design_protocol(["a", "a"], budget=1)
-    with pytest.raises(DataError, match="instance"):
-        design_protocol(["a", "b"], budget=1, instance=["x"])
+@pytest.mark.parametrize(
+    ("error", "match", "people", "options"),
+    [
+        (UsageError, "budget", ["a", "b"], {"budget": 0}),
+        (UsageError, "kind", ["a", "b"], {"kind": "both"}),
+        (UsageError, "order", ["a", "b"], {"order": "sorted"}),
+        (DataError, "two identities", ["a", "a"], {}),
+        (DataError, "instance", ["a", "b"], {"instance": ["x"]}),
+    ],
+)
+def test_arguments(error: type, match: str, people: list[str], options: dict) -> None:
+    with pytest.raises(error, match=match):
+        design_protocol(people, **{"budget": 1, **options})
 
 
 def test_seed_decides() -> None:
@@ -322,18 +323,15 @@ def test_files_that_cannot_be(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot be written"):
         write_protocol(protocol, tmp_path / "nowhere" / "protocol.csv")
     bad = tmp_path / "bad.csv"
-    bad.write_text("id_a,instance_a,id_b\nann,0,cem\n")
-    with pytest.raises(DataError, match="instance_b is missing"):
-        read_protocol(bad, data)
-    bad.write_text("id_a,instance_a,id_b,instance_b\nann,0,cem,99\n")
-    with pytest.raises(DataError, match="no row 99"):
-        read_protocol(bad, data)
-    bad.write_text("id_a,instance_a,id_b,instance_b\nann,0,cem,6\n")
-    with pytest.raises(DataError, match="belongs to cem"):
-        read_protocol(bad, data)
-    bad.write_text("id_a,instance_a,id_b,instance_b\nann,img9,cem,img0\n")
-    with pytest.raises(DataError, match="no instance img9 of ann"):
-        read_protocol(bad, embeddings(names=True))
+    for names, text, match in (
+        (False, "id_a,instance_a,id_b\nann,0,cem", "instance_b is missing"),
+        (False, "id_a,instance_a,id_b,instance_b\nann,0,cem,99", "no row 99"),
+        (False, "id_a,instance_a,id_b,instance_b\nann,0,cem,6", "belongs to cem"),
+        (True, "id_a,instance_a,id_b,instance_b\nann,img9,cem,img0", "no instance img9 of ann"),
+    ):
+        bad.write_text(f"{text}\n")
+        with pytest.raises(DataError, match=match):
+            read_protocol(bad, embeddings(names))
 
 
 # ---- intervals from protocol data

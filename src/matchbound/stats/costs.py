@@ -64,8 +64,7 @@ class CostWeights:
 
 def detection_costs(far: FloatArray, frr: FloatArray, weights: CostWeights) -> FloatArray:
     """DCF at each point of a curve, shape (K,)."""
-    result: FloatArray = weights.miss * frr + weights.false_accept * far
-    return result
+    return np.asarray(weights.miss * frr + weights.false_accept * far)
 
 
 def cheapest(far: FloatArray, frr: FloatArray, weights: CostWeights) -> int:

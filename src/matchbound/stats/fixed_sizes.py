@@ -148,8 +148,7 @@ def _rests(
     own = np.flatnonzero(stratum >= 0)
     inner = members[stratum[own]]
     effect[own, stratum[own]] *= np.where(inner > 2, (inner - 1.0) / np.maximum(inner - 2.0, 1.0), 0.0)
-    rest: FloatArray = d - m * (effect[first, stratum[second]] + effect[second, stratum[first]])
-    return rest
+    return np.asarray(d - m * (effect[first, stratum[second]] + effect[second, stratum[first]]))
 
 
 def _kept_of_rows(sizes: IntArray, inside: BoolArray, taking_part: BoolArray) -> float:

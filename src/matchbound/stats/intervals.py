@@ -51,8 +51,7 @@ def effective_trials(estimate: ArrayLike, variance: ArrayLike, floor: ArrayLike)
     p, v, least = np.broadcast_arrays(*(np.asarray(value, dtype=np.float64) for value in (estimate, variance, floor)))
     spread = p * (1.0 - p)
     known = np.divide(spread, v, out=least.copy(), where=(v > 0.0) & (spread > 0.0))
-    result: FloatArray = np.maximum(known, least)
-    return result
+    return np.asarray(np.maximum(known, least))
 
 
 def effective_n(estimate: float, variance: float, floor: float) -> float:

@@ -79,8 +79,7 @@ def precision_of(far: FloatArray | float, frr: FloatArray | float, prior: float)
     """π·(1−FRR)/(π·(1−FRR) + (1−π)·FAR); NaN where nothing matches."""
     true, false = prior * (1.0 - np.asarray(frr)), (1.0 - prior) * np.asarray(far)
     total = true + false
-    result: FloatArray = np.divide(true, total, out=np.full(np.shape(total), np.nan), where=total > 0.0)
-    return result
+    return np.asarray(np.divide(true, total, out=np.full(np.shape(total), np.nan), where=total > 0.0))
 
 
 def f1_of(far: FloatArray | float, frr: FloatArray | float, prior: float) -> FloatArray:
