@@ -13,14 +13,14 @@ from typing import Literal
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
-from matchbound.calls.curve_readings import Reading, Target, read_curve
 from matchbound.counting.executors import RunOptions
 from matchbound.counting.joint import joint_tally, shared_errors
-from matchbound.counting.recount import EXACT_COMPARISONS, Source, rank_scores
+from matchbound.counting.recount import EXACT_COMPARISONS, Recount, Source, rank_scores
 from matchbound.counting.run import Executor, Progress
 from matchbound.counting.sources import AnySource, recount_of
 from matchbound.counts.joint import JointTally, join
 from matchbound.counts.tally import Tally
+from matchbound.counts.unit_curve import sorted_curve, unit_curve
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.matching import Matched, match
@@ -40,12 +40,14 @@ from matchbound.stats.variance import far_by_pair, frr_by_identity, unit_joint
 
 MODEL_COMPARISONS = 1_000_000
 """The latent model of a difference is fitted to as many identities as make about this many comparisons."""
+Target = tuple[str, float | None]
+"""What is read: ``("frr@far", 0.001)``, ``("far@frr", 0.05)`` or ``("eer", None)``."""
 EER: Target = ("eer", None)
 
 
 @dataclass(frozen=True)
 class Where:
-    """Where systems are set side by side; one of the three.
+    """Where systems are compared; one of the three.
 
     threshold
         One for all systems, or one each.
@@ -266,6 +268,50 @@ def _compare(
     findings = [note for source in systems.matched.systems for note in source.findings()]
     notes = [(*_one_for_all(where, sources), *findings, *systems.matched.notes) for where in points]
     return made, notes
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A statistic of a curve.
+
+    value
+        FRR, FAR or EER.
+    threshold
+        Where it was read.
+    share_frr, share_far
+        What a unit of FRR and of FAR (at a fixed threshold) moves the number by.
+    """
+
+    value: float
+    threshold: float
+    share_frr: float
+    share_far: float
+
+
+def read_curve(recount: Recount, targets: Sequence[Target], options: RunOptions, weighting: str) -> list[Reading]:
+    """Read numbers from the curve of a system, which is made once."""
+    from matchbound.stats.curve.influence import curve_slopes
+    from matchbound.stats.curve.rates import crossing, index_at_far, index_at_frr
+
+    curve = recount.for_curve(every=weighting == "identities").curve(options)
+    if weighting == "identities":
+        curve = unit_curve(sorted_curve(curve))
+    readings = []
+    for metric, target in targets:
+        crossed = crossing(curve.far, curve.frr)
+        k = {
+            "eer": crossed.index,
+            "frr@far": index_at_far(curve.far, target or 0.0),
+            "far@frr": index_at_frr(curve.frr, target or 0.0),
+        }[metric]
+        slope = float(curve_slopes(curve, np.array([k]))[0])
+        value, *shares = {
+            "eer": (crossed.estimate, 1.0 / (1.0 + slope), slope / (1.0 + slope)),
+            "frr@far": (float(curve.frr[k]), 1.0, slope),
+            "far@frr": (float(curve.far[k]), 1.0 / slope if slope > 0.0 else 0.0, 1.0),
+        }[metric]
+        readings.append(Reading(value, float(curve.thresholds[k]), *shares))
+    return readings
 
 
 class _Systems:

@@ -491,7 +491,7 @@ class GroupRates(Judged, Groups):
         Parameters
         ----------
         metric
-            ``"far"`` or ``"frr"``.
+            As for `gap`.
         level
             Of all intervals together.
         method
@@ -510,12 +510,8 @@ class GroupRates(Judged, Groups):
 
         Parameters
         ----------
-        metric
-            ``"far"`` or ``"frr"``.
-        level
-            The confidence level.
-        method
-            As for `GroupGap.interval`.
+        metric, level, method
+            As for `gaps`.
         """
         rows = self.gaps(metric, level, method=method)
         if not rows:
@@ -532,7 +528,7 @@ class GroupRates(Judged, Groups):
         Parameters
         ----------
         metric
-            ``"far"`` or ``"frr"``.
+            As for `gap`.
         """
         return self._largest(metric, "gap")
 
@@ -542,7 +538,7 @@ class GroupRates(Judged, Groups):
         Parameters
         ----------
         metric
-            ``"far"`` or ``"frr"``.
+            As for `gap`.
         """
         return self._largest(metric, "ratio")
 
@@ -558,12 +554,8 @@ class GroupRates(Judged, Groups):
 
         Parameters
         ----------
-        metric
-            ``"far"`` or ``"frr"``.
-        level
-            The confidence level.
-        method
-            As for `GroupGap.ratio_interval`.
+        metric, level, method
+            As for `gaps`.
         """
         worst = self.worst_to_best(metric, level).gap
         ratio = worst.ratio_interval(method, family_level(self._family(metric), level))
@@ -576,12 +568,8 @@ class GroupRates(Judged, Groups):
 
         Parameters
         ----------
-        metric
-            ``"far"`` or ``"frr"``.
-        level
-            The confidence level.
-        method
-            As for `Rate.interval`.
+        metric, level, method
+            As for `gaps`.
         simultaneous
             Whether all of them hold at once.
         """
