@@ -92,11 +92,12 @@ class Comparison(Judged, Shown):
         level
             Of the intervals.
         """
-        from matchbound.show.differences import comparison_records
+        from matchbound.show.differences import comparison_records, without_fixed
         from matchbound.show.figures import differences_figure
         from matchbound.show.mpl import draw
 
-        return draw(differences_figure(comparison_records(self, labels or self.names, level=level)), ax)
+        records = comparison_records(self, labels or self.names, level=level)
+        return draw(differences_figure(without_fixed(records)), ax)
 
     @property
     def threshold(self) -> tuple[float, float]:

@@ -174,9 +174,7 @@ def comparison_section(records: Sequence[Record], focus: Sequence[Record] = ()) 
     focus
         The records of which the verdict speaks; by default those of the first number that can differ.
     """
-    aimed = {"far@frr": "frr", "frr@far": "far"}
-    fixed = {aimed[str(r["metric"])] for r in records if str(r["metric"]) in aimed}
-    shown = [r for r in records if r["metric"] not in fixed or r.get("reading")]
+    shown = without_fixed(records)
     if not shown:
         return Section("systems", "")
     first = focus or [r for r in shown if row_name(r) == row_name(shown[0])]
@@ -191,6 +189,13 @@ def comparison_section(records: Sequence[Record], focus: Sequence[Record] = ()) 
     lead, more = (_about_many(first), []) if many else (_about_two(first[0]), _at_thresholds(shown))
     tables = (_systems_table(shown, many),)
     return Section("systems", "", lead, tuple(more), figures=tuple(figures), tables=tables)
+
+
+def without_fixed(records: Sequence[Record]) -> list[Record]:
+    """The records but those of a rate that was set equal for all systems."""
+    aimed = {"far@frr": "frr", "frr@far": "far"}
+    fixed = {aimed[str(r["metric"])] for r in records if str(r["metric"]) in aimed}
+    return [r for r in records if r["metric"] not in fixed or r.get("reading")]
 
 
 def place_name(r: Mapping[str, Any]) -> str:
