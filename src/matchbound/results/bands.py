@@ -181,7 +181,7 @@ class SmoothCurve(Shown):
         Parameters
         ----------
         far
-            The FAR, between 0 and 1.
+            Between 0 and 1.
         """
         return float(self.rates.frr_at(np.array([far]))[0, 0])
 

@@ -105,7 +105,7 @@ class ErrorRates(Judged, Shown):
         Parameters
         ----------
         prior
-            The share of genuine comparisons, between 0 and 1; by default that of the sample.
+            As for `precision`.
         """
         refuse_partial(self.frr.recount, "F1")
         return LinkageMeasure(self.far, self.frr, "f1", prior)

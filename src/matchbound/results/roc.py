@@ -368,14 +368,10 @@ class RocCurve(Judged, Shown):
     ) -> DetectionCost:
         """The normalised detection cost at the threshold log(C_f(1−π)/(C_m·π)), for scores that are natural log-LRs.
 
-        See `min_dcf` for the parameters.
-
         Parameters
         ----------
-        prior
-            The prior probability of a genuine comparison, or the name of an evaluation.
-        cost_miss, cost_false_accept
-            What the two errors cost.
+        prior, cost_miss, cost_false_accept
+            As for `min_dcf`.
         """
         return costs.actual_dcf(self._models, prior, cost_miss, cost_false_accept)
 
@@ -396,12 +392,12 @@ class RocCurve(Judged, Shown):
         return CurveModels(self.tally, self.recount)
 
     def partial_auc(self, max_far: float) -> Auc:
-        """The mean of 1 − FRR over FARs up to `max_far`.
+        """The mean of 1 − FRR over FARs up to a FAR.
 
         Parameters
         ----------
         max_far
-            Up to which FAR.
+            As for `auc`.
         """
         return self.auc(max_far)
 
@@ -416,10 +412,8 @@ class RocCurve(Judged, Shown):
             Positions in `thresholds`.
         metric
             Which rate.
-        level
-            The confidence level.
-        method
-            ``"auto"``, ``"latent"`` or ``"wilson"``.
+        level, method
+            As for `evaluate`: the method is ``"auto"``, ``"latent"`` or ``"wilson"``.
         """
         return bands.limits_at(self, np.asarray(points, dtype=np.int64).reshape(-1), metric, level, method)
 
@@ -483,18 +477,12 @@ class RocCurve(Judged, Shown):
         ----------
         method
             ``"vertex"``, ``"double-or-nothing"``, ``"subsets"`` or ``"two-level"``.
-        far
+        far, points
             The FARs, increasing; by default `points` of them, even on the probit scale.
         smooth
             Read from smoothed curves.
-        workers
-            Threads; the replicates do not depend on it.
-        options
-            ``fixed_sizes`` and ``correction="drop-one"``, as for `Rate.bootstrap`.
-        n_resamples, rng
-            Replicates, seed or generator.
-        points
-            At how many FARs.
+        n_resamples, rng, workers, options
+            As for `Number.bootstrap`; whole curves take ``fixed_sizes`` and ``correction="drop-one"``.
         """
         grid = bands.curve_grid(self.tally, far, None, points, bands.BAND_ERRORS)
         scheme, seed = curve_scheme(self.tally, method, n_resamples, options), seed_of(rng)
@@ -507,12 +495,12 @@ class RocCurve(Judged, Shown):
         return CurveBootstrap(grid, drawn.frr, drawn.eer, drawn.auc, estimate, scheme.method, seed)
 
     def smooth(self, model: Smooth = "binormal") -> SmoothCurve:
-        """A smoothed curve: ``"binormal"``, ``"log-normal"`` (scores above 0) or ``"kernel"``.
+        """A smoothed curve.
 
         Parameters
         ----------
         model
-            ``"binormal"``, ``"log-normal"`` or ``"kernel"``.
+            ``"binormal"``, ``"log-normal"`` (scores above 0) or ``"kernel"``.
         """
         return SmoothCurve(model, smooth_rates(every_step(self.tally), model))
 
@@ -609,10 +597,9 @@ class RocCurve(Judged, Shown):
 
         Parameters
         ----------
-        prior
-            The share of genuine comparisons that precision and F1 are for; by default the sample's own.
-        level
-            The confidence level at each threshold by itself.
+        prior, level
+            The share of genuine comparisons that precision and F1 are for, by default the sample's own; the confidence
+            level at each threshold by itself.
         """
         tail_of(level, "two-sided")
         refuse_partial(self.recount, "recall")
@@ -623,10 +610,8 @@ class RocCurve(Judged, Shown):
 
         Parameters
         ----------
-        reach
-            The largest log odds.
-        points
-            How many priors.
+        reach, points
+            The largest log odds, and how many priors.
 
         Returns
         -------
