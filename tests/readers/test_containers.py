@@ -71,6 +71,9 @@ def test_json_lines(tmp_path: Path) -> None:
     path.write_text(json.dumps(rows[0]) + "\n{not json}\n")
     with pytest.raises(mb.DataError, match="not a file of JSON lines"):
         mb.read(path)
+    path.write_text("{}\n{}\n")
+    with pytest.raises(mb.DataError, match="has no columns"):
+        mb.read(path, reader="embedding-table")
 
 
 def test_hdf5(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

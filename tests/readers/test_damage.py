@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyarrow import parquet
+from pyarrow import feather, parquet
 
 import matchbound as mb
 from matchbound.data.labels import Coded, encode, merge
@@ -94,7 +94,7 @@ def test_damaged_text(name: str, tmp_path: Path) -> None:
     assert False in outcomes
 
 
-@pytest.mark.parametrize("kind", ["npz", "npz compressed", "npy", "parquet", "gzip"])
+@pytest.mark.parametrize("kind", ["npz", "npz compressed", "npy", "parquet", "gzip", "arrow"])
 def test_damaged_binary(kind: str, tmp_path: Path) -> None:
     good = tmp_path / "good"
     vectors, who = np.arange(1.0, 13.0).reshape(4, 3), ["a", "a", "b", "c"]
@@ -105,6 +105,8 @@ def test_damaged_binary(kind: str, tmp_path: Path) -> None:
             np.save(stream, vectors)
         elif kind == "gzip":
             stream.write(gzip.compress((HERE / "plain/all.csv").read_bytes()))
+        elif kind == "arrow":
+            feather.write_feather(pa.table({"identity": who, "embedding": vectors.tolist()}), stream)
         else:
             parquet.write_table(pa.table({"identity": who, "embedding": vectors.tolist()}), stream)
     (tmp_path / "labels.txt").write_text("\n".join(who))

@@ -24,7 +24,10 @@ MAX_EMPTY = 10_000_000
 
 def table_of(data: Any) -> Table:
     """All columns of a data frame, or of a file; those of a text file are then text."""
-    return load_frame(data) if is_frame(data) else load_table(open_input(data), numbers=())
+    table = load_frame(data) if is_frame(data) else load_table(open_input(data), numbers=())
+    if not table.names:
+        raise DataError(f"{table.source} has no columns")
+    return table
 
 
 def load_table(
@@ -43,6 +46,8 @@ def load_table(
         table = load_workbook(source, sheet)
     else:
         raise DataError(f"{source.name} is not a table; give CSV, TSV or Parquet")
+    if not table.names:
+        raise DataError(f"{source.name} has no columns")
     if not table.data.num_rows:
         raise DataError(f"{source.name} has a header and no rows")
     return table
