@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from matchbound.cli import options as opt
-from matchbound.cli.command import Outcome, Verdicts, read_claims
+from matchbound.cli.command import RUN, Outcome, Verdicts, read_claims
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.scores import direction_question
@@ -64,6 +64,7 @@ def compare(
         raise UsageError(f"give --threshold once, or {len(files)} times, one for each system")
     names = own_names(files)
     systems = [in_memory(reading.load_or_scan([*trials, name])) for name in files]
+    RUN.get().decided["distance"] = systems[0].distance  # a table on disk decides when it is read
     _warn_of_directions(names, systems)
     grid = threshold[0] if threshold and len(threshold) == 1 else threshold or None
     verdicts: Verdicts = []
