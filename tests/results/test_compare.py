@@ -356,6 +356,7 @@ def test_tiny_tables_get_intervals_with_width(seed: int) -> None:
             assert interval.width > 0.0
             ratio = difference.ratio_interval(method)
             assert 0.0 <= ratio.low <= ratio.high
+            assert math.isnan(difference.ratio) or ratio.low <= difference.ratio <= ratio.high
 
 
 # --- ratios ---------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from matchbound.errors import UsageError, argument
 from matchbound.metrics import HOMES, METRICS, NAMES, Home, read_from, unit_of
 from matchbound.notes import Note
-from matchbound.show.numbers import level_text, percent, typed_number
+from matchbound.show.numbers import fixed, level_text, percent, typed_number
 from matchbound.show.section import claim_record
 from matchbound.show.shown import Shown
 
@@ -296,7 +296,7 @@ class Claim(Shown):
             return text
         if math.isinf(self.more_identities):
             return text + " The estimate itself does not meet the target, so that a larger sample is not expected to."
-        return text + f" About {self.more_identities:.2g} times as many identities would be expected to settle it."
+        return text + f" About {fixed(self.more_identities, 2)} times as many identities would be expected to settle it."
 
 
 def decide(

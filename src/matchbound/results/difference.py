@@ -73,7 +73,9 @@ def _log_student(kind: str, away: str | None = None) -> RuleLimits:
         if difference.estimate != 0.0:
             near = centre**2 * difference._variance(kind) / difference.estimate**2
         below, above = _halves(centre, t * math.sqrt(near), t * math.sqrt(max(near, wide)))
-        return Limits(math.exp(centre - below), math.exp(min(centre + above, 700.0)), method)
+        # rates are softened so that logarithms exist: where one of them is 0, so is a limit, or it is infinite
+        low, high = math.exp(centre - below), math.exp(min(centre + above, 700.0))
+        return Limits(min(low, ratio.estimate), max(high, ratio.estimate), method)
 
     return limits
 
