@@ -163,7 +163,7 @@ def test_numbers_of_a_curve_are_those_in_memory(columns: dict[str, Any], folder:
         assert draws[0] == draws[1]
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1), distance=st.booleans(), ties=st.booleans(), far=st.sampled_from([0.3, 0.05, 0.01])
 )

