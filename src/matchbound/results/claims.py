@@ -296,7 +296,8 @@ class Claim(Shown):
             return text
         if math.isinf(self.more_identities):
             return text + " The estimate itself does not meet the target, so that a larger sample is not expected to."
-        return text + f" About {fixed(self.more_identities, 2)} times as many identities would be expected to settle it."
+        more = fixed(self.more_identities, 2)
+        return f"{text} About {more} times as many identities would be expected to settle it."
 
 
 def decide(
