@@ -47,13 +47,7 @@ EER: Target = ("eer", None)
 
 @dataclass(frozen=True)
 class Where:
-    """Where systems are compared; one of the three.
-
-    threshold
-        One for all systems, or one each.
-    far, frr
-        Where each system has this rate.
-    """
+    """Where systems are compared: at thresholds (one for all, or one each), or where each has this FAR or this FRR."""
 
     threshold: float | Sequence[float] | None = None
     far: float | None = None
@@ -75,13 +69,7 @@ class Where:
         return None if self.frr is None else ("far@frr", self.frr)
 
     def thresholds(self, size: int) -> FloatArray:
-        """One threshold for each of so many systems; NaN where none is given.
-
-        Raises
-        ------
-        UsageError
-            Where it is not one number, or one for each system.
-        """
+        """One threshold for each of so many systems; NaN where none is given."""
         if self.threshold is None:
             return np.full(size, np.nan)
         try:
@@ -119,17 +107,13 @@ def compare(
         result says how much that was.
     threshold
         One for both systems, or ``(threshold of a, threshold of b)``: rates at fixed thresholds.
-    far
-        Compare FRR where each system has this FAR. That the thresholds are estimated is counted.
-    frr
-        Compare FAR where each system has this FRR.
-    weighting
-        ``"comparisons"``, or ``"identities"``: every identity (FRR) and every identity pair (FAR) counts once, as in
-        `evaluate`.
+    far, frr
+        Compare FRR where each system has this FAR, or FAR where each has this FRR. That the thresholds are estimated is
+        counted.
     names
         What to call the two systems in tables and pictures.
-    workers, executor, progress
-        How embeddings are counted; see `evaluate`.
+    weighting, workers, executor, progress
+        As for `evaluate`.
 
     Returns
     -------
@@ -175,9 +159,7 @@ def compare_all(
     ----------
     systems
         By name, or in a sequence (they are then called 1, 2, …).
-    threshold
-        One for all systems, or one each.
-    far, frr, weighting, workers, executor, progress
+    threshold, far, frr, weighting, workers, executor, progress
         As for `compare`.
 
     Returns
@@ -272,14 +254,9 @@ def _compare(
 
 @dataclass(frozen=True)
 class Reading:
-    """A statistic of a curve.
+    """FRR, FAR or EER read from a curve.
 
-    value
-        FRR, FAR or EER.
-    threshold
-        Where it was read.
-    share_frr, share_far
-        What a unit of FRR and of FAR (at a fixed threshold) moves the number by.
+    `share_frr` and `share_far` say what a unit of FRR and of FAR (at a fixed threshold) moves the number by.
     """
 
     value: float

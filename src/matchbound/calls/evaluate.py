@@ -100,18 +100,14 @@ def evaluate(
     pairs
         Keep the errors of each identity pair. By default they are kept for `Comparisons`, and for `Embeddings` they are
         counted again when a bootstrap first asks for them.
-    workers
-        Threads for embeddings; by default one per core.
-    executor
-        Where to run blocks of embeddings, or count files of Parquet tables (`scan`), such as `DaskExecutor`; by
-        default threads on this machine.
+    workers, executor
+        Threads for embeddings, by default one per core; or where to run blocks of embeddings, or count files of Parquet
+        tables (`scan`), such as `DaskExecutor`.
     progress
         Called as ``progress(done, total)`` while embeddings are compared or a table on disk is counted.
-    checkpoint
-        A file to which the state of a long run on embeddings is written, now and then and when it is stopped, and from
-        which it resumes, here or on a cluster. It is removed when the run is complete.
-    checkpoint_every
-        Seconds between checkpoints.
+    checkpoint, checkpoint_every
+        A file to which the state of a long run on embeddings is written, every so many seconds and when it is stopped,
+        and from which it resumes, here or on a cluster. It is removed when the run is complete.
 
     Returns
     -------
@@ -169,15 +165,11 @@ def roc(
     Parameters
     ----------
     data
-        `Comparisons`, `Embeddings` of which all pairs are compared, or a table that stays on disk (`scan`). A table on
-        disk, or more than a few million pairs of embeddings, gives a curve with about 1,500 points instead of every
-        step. Each is exact, and so are EER and the thresholds of a FAR or an FRR that is asked for; the least
-        detection cost is the least over these points.
-    weighting
-        ``"comparisons"``, or ``"identities"``: FRR is the mean over identities and FAR over identity pairs, as in
-        `evaluate`, at every threshold. This needs a curve with every step.
-    workers, executor, progress, checkpoint, checkpoint_every
-        How to count large sets of embeddings, and tables on disk; see `evaluate`.
+        As for `evaluate`. A table on disk, or more than a few million pairs of embeddings, gives a curve with about
+        1,500 points instead of every step. Each is exact, and so are EER and the thresholds of a FAR or an FRR that is
+        asked for; the least detection cost is the least over these points.
+    weighting, workers, executor, progress, checkpoint, checkpoint_every
+        As for `evaluate`; ``weighting="identities"`` needs a curve with every step.
 
     Returns
     -------
@@ -217,25 +209,17 @@ def tally(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 30.0,
 ) -> Tally:
-    """The sufficient statistics of the data at some thresholds; see `evaluate` for the arguments.
-
-    Tallies of parts add up to the tally of the whole: ``tally(a) + tally(b)``.
+    """The sufficient statistics of the data at some thresholds.
 
     Parameters
     ----------
-    data : Comparisons, Embeddings or ScoreFile
-        What to count.
-    thresholds : float or sequence of float
-        In the units of the scores.
-    pairs : bool, optional
-        Keep the errors of each identity pair, which some bootstraps need.
-    workers, executor, progress, checkpoint, checkpoint_every
-        As in `evaluate`.
+    data, thresholds, pairs, workers, executor, progress, checkpoint, checkpoint_every
+        As for `evaluate`.
 
     Returns
     -------
     Tally
-        The counts behind FAR and FRR; tallies with pairs add up.
+        The counts behind FAR and FRR. Tallies of parts add up to that of the whole: ``tally(a) + tally(b)``.
 
     See Also
     --------

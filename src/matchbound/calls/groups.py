@@ -41,10 +41,8 @@ def by_group(
 
     Parameters
     ----------
-    data
-        `Comparisons`, `Embeddings`, or a table that stays on disk (`scan`) and is counted in batches.
-    threshold
-        Where the decision is made.
+    data, threshold
+        As for `evaluate`; a table on disk is counted in batches.
     group
         By default the group that the data carry (a table on disk: the column that `scan` was told of). Or a
         mapping from identity to label; for embeddings, a column with one label per row; or a tuple of these for their
@@ -54,11 +52,8 @@ def by_group(
         column of it, such as ``group="sex"``, or a list of names for their intersections.
     far
         Instead of `threshold`: the threshold at which all the data together have this FAR. Intervals take it as given.
-    weighting
-        ``"comparisons"``, or ``"identities"``: every identity (FRR) and every identity pair (FAR) counts once, as in
-        `evaluate`; rates, rates between groups and gaps.
-    workers, executor, progress
-        How embeddings are counted; see `evaluate`.
+    weighting, workers, executor, progress
+        As for `evaluate`.
 
     Returns
     -------

@@ -52,10 +52,8 @@ def mean_loss(
     prior
         The share of genuine comparisons to weigh by; by default that of the loss (½ for Cllr), or all
         comparisons alike.
-    cluster
+    cluster, keep_identity
         What is independent instead of identities: see `unit_rates`.
-    keep_identity
-        Whether comparisons that share an identity count as dependent even where their clusters differ.
 
     Returns
     -------
@@ -113,8 +111,9 @@ def unit_rates(
 
     Parameters
     ----------
-    data
-        `Comparisons`, `Embeddings` of which all pairs are scored, or a table on disk or a file, which is read.
+    data, threshold
+        `Comparisons`, `Embeddings` of which all pairs are scored, or a table on disk or a file, which is read; and the
+        decision threshold, in the units of the scores.
     cluster
         Family, camera, day …: a mapping from identity to label; for embeddings, a column with one label per row; for
         comparisons, a list of two columns with one label per comparison, for its two sides.
@@ -125,8 +124,6 @@ def unit_rates(
     bipartite
         Whether the two sides are different people (probes and a gallery). By default where no identity is on
         both sides.
-    threshold
-        The decision threshold, in the units of the scores.
 
     Returns
     -------

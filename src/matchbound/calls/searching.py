@@ -86,13 +86,12 @@ def search(
         Whom failed probes show, one per search. A failed probe of an enrolled person is a miss, one of another person
         returns nobody.
     workers, executor, progress, checkpoint, checkpoint_every
-        How to run; see `evaluate`.
+        As for `evaluate`.
 
     Returns
     -------
     Searches
-        With ``fpir``, ``fnir``, ``cmc``, ``fnir_at_fpir``, ``selectivity``, ``at_gallery_size``, ``threshold_for`` and
-        ``hubs``.
+        Every rate of searches is a method of it.
 
     See Also
     --------
@@ -109,7 +108,6 @@ def search(
     >>> found = mb.search(photographs(np.arange(100)), photographs(np.repeat(np.arange(300), 3)))
     >>> found.gallery_size, found.n_mated, found.n_nonmated
     (100, 300, 600)
-    >>> low, high = found.fpir(0.6).interval()
     """
     if protocol not in ("auto", "separate", "rotating"):
         raise UsageError(f"protocol must be 'auto', 'separate' or 'rotating'; got {protocol!r}")
@@ -259,10 +257,8 @@ def compare_searches(
         Compare FNIR where both systems have this FPIR.
     threshold
         Compare FPIR and FNIR at this threshold, or at one threshold for each system.
-    rank
-        For FNIR and CMC.
-    gallery
-        ``"random"`` or ``"fixed"``, as for intervals.
+    rank, gallery
+        As for `Searches.fnir` and `Searches.threshold_for`.
 
     Raises
     ------

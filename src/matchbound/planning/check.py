@@ -33,15 +33,10 @@ SAMPLED = 2000
 
 @dataclass(frozen=True)
 class Advice:
-    """What to expect of a data set.
+    """What to expect of a data set, in numbers, in sentences (`supports`) and in commands to run next.
 
-    lowest, surest
-        For ``far`` and ``frr``: the upper bound if not one comparison erred, and the same whatever the dependence (from
-        comparisons that share nobody); None where there are no such comparisons.
-    supports
-        The same in sentences.
-    commands
-        What to run next.
+    `lowest` and `surest` have for ``far`` and ``frr`` the upper bound if not one comparison erred, and the same
+    whatever the dependence (from comparisons that share nobody); None where there are no such comparisons.
     """
 
     lowest: dict[str, float | None]
@@ -128,15 +123,7 @@ def advise(
     options: Sequence[str] = (),
     level: float = 0.95,
 ) -> Advice:
-    """Advice about a data set.
-
-    Parameters
-    ----------
-    d
-        Its description.
-    files, options
-        As they stand on the command line, for the commands.
-    """
+    """Advice about a data set; `files` and `options` are those of the command line, for the commands."""
     lowest = lowest_rates(data, level)
     surest: dict[str, float | None] = {"far": None, "frr": None}
     supports = []

@@ -24,10 +24,8 @@ from matchbound.arraytypes import IntArray
 class Edges(NamedTuple):
     """Pairs in the order of their visit, all arrays int64 of one shape.
 
-    a, b
-        The two things, as ranks 0..n−1. The first pairs are (0, 1), (2, 3), …
-    visit_a, visit_b
-        How often a and b were visited before this pair.
+    `a` and `b` are ranks 0..n−1 of the two things; the first pairs are (0, 1), (2, 3), … `visit_a` and `visit_b` say
+    how often each was visited before this pair.
     """
 
     a: IntArray

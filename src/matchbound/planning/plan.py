@@ -31,11 +31,7 @@ LEAST_RATE = 1e-15
 
 @dataclass(frozen=True, eq=False)
 class CostCurve(Shown):
-    """Ways to reach the same goal: fewer people with more instances each, or more people with fewer.
-
-    instances, n_identities, recordings, comparisons : int64 arrays, shape (K,)
-        M, G, G·M and all pairs.
-    """
+    """Ways to reach the same goal, shape (K,): fewer people with more instances each, or more people with fewer."""
 
     instances: IntArray
     n_identities: IntArray
@@ -50,10 +46,7 @@ class CostCurve(Shown):
     def cheapest(self, per_identity: float, per_instance: float) -> int:
         """The place in the arrays that costs least, when a person and each of its instances have a price.
 
-        Parameters
-        ----------
-        per_identity, per_instance
-            What it costs to recruit a person, and to record one instance.
+        `per_identity` and `per_instance` are what it costs to recruit a person, and to record one instance.
         """
         return int(np.argmin(per_identity * self.n_identities + per_instance * self.recordings))
 
@@ -66,16 +59,8 @@ class Rule(Shown):
     is known to ±30% at 90% (both in Mansfield & Wayman, "Best Practices in Testing and Reporting Performance of
     Biometric Devices"). All comparisons among G people are G(G−1)/2 comparisons, and not as many independent ones.
 
-    name
-        ``"rule of 3"`` or ``"rule of 30"``.
-    comparisons
-        What the rule asks for.
-    n_identities
-        People whose comparisons, all of them, are so many.
-    promise
-        What the rule says one gets.
-    chance
-        How often these people would meet the plan's target, dependence being accounted for.
+    `n_identities` are people whose comparisons, all of them, are so many; `chance` is how often these people would meet
+    the plan's target, dependence being accounted for.
     """
 
     name: str
@@ -115,17 +100,9 @@ class ZeroErrors(Shown):
 class Plan(Shown):
     """The people and instances that a target needs, and what to expect of them.
 
-    target
-        What was asked for.
-    n_identities, instances, comparisons
-        People, instances of each, and all comparisons among them.
     correlation, doubt
         The correlation of errors that share a person at the expected rate (FAR: ρ_s, FRR: ρ_w), and its standard error:
         of a pilot, and of the rise that is allowed for at small rates. The chance is an average over it.
-    expected
-        What the data will show.
-    rules
-        The rule of 3 and the rule of 30 for comparison.
     clean
         The bounds after no error at all, at this size.
     claim, claim_power
@@ -182,37 +159,15 @@ class Plan(Shown):
         ]
 
     def at(self, n_identities: int, instances: int | None = None) -> Expectation:
-        """What another number of people, or of instances, would say.
-
-        Parameters
-        ----------
-        n_identities
-            How many people.
-        instances
-            Instances of each; by default those of the plan.
-        """
+        """What another number of people, or of instances, would say; by default as many instances as in the plan."""
         return replace(self.study, instances=instances or self.instances).expect(n_identities)
 
     def power(self, claim: float, *, n_identities: int | None = None) -> float:
-        """Probability that the upper bound at the target's level will lie below a claimed rate.
-
-        Parameters
-        ----------
-        claim
-            The rate that is to be undercut.
-        n_identities
-            How many people; by default those of the plan.
-        """
+        """Probability that the upper bound at the target's level will lie below a claimed rate."""
         return _power(self.study, claim, n_identities or self.n_identities)
 
     def cost_curve(self, instances: Sequence[int] = (1, 2, 3, 5, 10)) -> CostCurve:
-        """The people that the same goal needs with other numbers of instances.
-
-        Parameters
-        ----------
-        instances
-            Numbers of instances per person.
-        """
+        """The people that the same goal needs with other numbers of instances per person."""
         sizes = {self.instances: self.n_identities}
         for m in instances:
             if m not in sizes and m >= _least_instances(self.target.metric):
@@ -247,12 +202,9 @@ def plan(
     ----------
     far, frr
         The rate that the system is thought to have; one of them. 0 stands for "no errors at all".
-    width
-        The two-sided interval at `level` is to be no wider than this (high − low); or
-    upper
-        the one-sided upper bound at `level` is to be no higher than this.
-    power
-        Probability with which the data that will be collected meet that goal.
+    level, width, upper, power
+        The two-sided interval at `level` is to be no wider than `width` (high − low), or the one-sided upper bound no
+        higher than `upper`, with the probability `power` over the data that will be collected.
     pilot
         Data that show how errors of comparisons that share people are correlated: `Comparisons`, `Embeddings`,
         `ErrorRates`, or a `Tally` at thresholds where 1–50% err; best with as many instances of each person as are
@@ -268,8 +220,6 @@ def plan(
         Instances of each person; `Plan.cost_curve` shows other numbers.
     claim
         A rate that the bound is to stay below; with neither `width` nor `upper` it is the goal.
-    level
-        The confidence of the interval or the bound that is planned for.
     rng
         Seed or generator of what is simulated.
 
@@ -389,15 +339,11 @@ def zero_errors(
 
     Parameters
     ----------
-    n_identities : int
-        People who take part.
-    instances : int
-        Instances of each.
-    metric : {"far", "frr"}
-        Which rate.
-    level : float
-        Confidence of the bounds.
-    known : Known, optional
+    n_identities, instances
+        People who take part, and instances of each.
+    metric, level
+        ``"far"`` or ``"frr"``, and the confidence of the bounds.
+    known
         How errors are correlated, as a plan knows it; by default the assumed correlations.
 
     Returns
@@ -476,12 +422,8 @@ def plan_for(
     ----------
     claim
         About ``far`` or ``frr`` below a target that the estimate meets.
-    pilot
-        The data at hand, for how errors are correlated; see `plan`.
-    instances
-        Instances of each person in the study to come.
-    rng, options
-        Handed to `plan`.
+    pilot, instances, rng, options
+        As for `plan`; the data at hand may be the pilot.
 
     Raises
     ------

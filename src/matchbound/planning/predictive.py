@@ -35,14 +35,11 @@ def n_comparisons(metric: Metric, n_identities: int, instances: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Predictive:
-    """Draws of what planned data will show.
+    """Draws of what planned data will show; float64 arrays, shape (n_draws,).
 
-    estimate, variance : float64 arrays, shape (n_draws,)
-        The rate and its plug-in variance (4R − 2Q)/N2², or Σ(e − qg)²/T², which can be ≤ 0.
-    unbiased : float64 array, shape (n_draws,)
-        The variance that the default interval takes from a sample, without bias and with its floor.
-    floor
-        The least effective number of comparisons that Wilson's interval takes.
+    `variance` is the plug-in (4R − 2Q)/N2², or Σ(e − qg)²/T², which can be ≤ 0; `unbiased` is the one that the default
+    interval takes from a sample, without bias and with its floor. `floor` is the least effective number of comparisons
+    that Wilson's interval takes.
     """
 
     estimate: FloatArray
@@ -77,8 +74,7 @@ def predictive(
 ) -> Predictive:
     """Draws for all pairs of equally many instances of each identity.
 
-    correlations
-        (ρ_s, ρ_w) at the rate p; ρ_s is not used for FRR.
+    `correlations` are (ρ_s, ρ_w) at the rate p; ρ_s is not used for FRR.
     """
     if p == 0.0:
         nothing = np.zeros(n_draws)
@@ -200,13 +196,10 @@ def _coincidences(
 
 
 def _count_law(m: int, sums: FloatArray, p: float, shared: float, same: float) -> FloatArray:
-    """Law of the errors among m comparisons of one pair given the sum of its identities' effects.
+    """Law of the errors among m comparisons of one pair given the sum of its identities' effects, shape (len(sums), m +
+    1).
 
     The latent score is √ρ_s·(x_i + x_j) + √(ρ_w − 2ρ_s)·c + √(1 − ρ_w)·noise, c ~ N(0, 1) of the pair.
-
-    Returns
-    -------
-    array, shape (len(sums), m + 1)
     """
     from scipy.special import gammaln, log_ndtr
 

@@ -47,10 +47,8 @@ class Protocol(Shown):
         ``"impostor"`` (two identities), ``"genuine"`` (one identity), or ``"mixed"``.
     budget
         The number of comparisons that was asked for; B is less only where there are not so many.
-    identity : array, shape (n,)
-        Who each instance shows.
-    instance : array, shape (n,), or None
-        The name of each instance; its position serves where there is none.
+    identity, instance : arrays, shape (n,)
+        Who each instance shows, and its name; its position serves where there is none.
     """
 
     first: IntArray = field(repr=False)
@@ -78,25 +76,13 @@ class Protocol(Shown):
         )
 
     def to_csv(self, path: str | os.PathLike[str]) -> Path:
-        """Write columns id_a, instance_a, id_b, instance_b as CSV.
-
-        Parameters
-        ----------
-        path
-            The file to write; it appears whole or not at all.
-        """
+        """Write columns id_a, instance_a, id_b, instance_b as CSV; the file appears whole or not at all."""
         from matchbound.planning.protocol_files import write_protocol
 
         return write_protocol(self, path, format="csv")
 
     def to_parquet(self, path: str | os.PathLike[str]) -> Path:
-        """Write the same columns as Parquet.
-
-        Parameters
-        ----------
-        path
-            As for `to_csv`.
-        """
+        """Write the same columns as Parquet."""
         from matchbound.planning.protocol_files import write_protocol
 
         return write_protocol(self, path, format="parquet")
@@ -164,14 +150,12 @@ def design_protocol(
 
     Parameters
     ----------
-    identity
-        Who each instance shows: strings or integers, shape (n,).
+    identity, instance
+        Who each instance shows: strings or integers, shape (n,); and optionally its name, shape (n,).
     budget
         How many comparisons can be scored. Where fewer exist all are given, with a warning.
     kind
         ``"impostor"`` for FAR, ``"genuine"`` for FRR.
-    instance
-        Names of the instances, optional, shape (n,).
     order
         ``"random"``: identities with equally many instances, and the instances of an identity, come in random
         order, so that neighbours in a list (siblings, recordings of one day) are not compared more than others.
@@ -229,10 +213,8 @@ def read_protocol(path: str | os.PathLike[str], embeddings: Embeddings) -> Proto
 
     Parameters
     ----------
-    path : str or path
-        A file that `Protocol.to_csv` or `Protocol.to_parquet` wrote.
-    embeddings : Embeddings
-        The data whose rows the protocol names.
+    path, embeddings
+        A file that `Protocol.to_csv` or `Protocol.to_parquet` wrote, and the data whose rows it names.
 
     Returns
     -------
@@ -270,10 +252,8 @@ def score_protocol(protocol: Protocol, embeddings: Embeddings) -> Comparisons:
 
     Parameters
     ----------
-    protocol : Protocol
-        Which rows to compare.
-    embeddings : Embeddings
-        The vectors.
+    protocol, embeddings
+        Which rows to compare, and the vectors.
 
     Returns
     -------
@@ -328,12 +308,8 @@ def score_protocol(protocol: Protocol, embeddings: Embeddings) -> Comparisons:
 class _Groups:
     """Instances by identity, identities by rank (most instances first).
 
-    size : int64 array, shape (G,)
-        M_i by rank, never increasing.
-    start : int64 array, shape (G,)
-        Where the instances of each rank begin in `rows`.
-    rows : int64 array, shape (n,)
-        Positions of instances.
+    `size`, shape (G,), is M_i by rank, never increasing; the instances of a rank begin at `start`, shape (G,), in
+    `rows`, shape (n,), the positions of instances.
     """
 
     size: IntArray
@@ -412,10 +388,7 @@ def _genuine(groups: _Groups, budget: int) -> tuple[IntArray, IntArray]:
 def _rounds(capacity: IntArray, budget: int) -> tuple[IntArray, IntArray]:
     """Deal `budget` out in rounds: in each, one to every k that has capacity left, in order.
 
-    Returns
-    -------
-    which, index : int64 arrays, shape (min(budget, Σ capacity),)
-        To whom each went and how many it had before, in the order of dealing.
+    To whom each went and how many it had before, in the order of dealing; shape (min(budget, Σ capacity),).
     """
     total = int(capacity.sum())
     budget = min(budget, total)

@@ -29,20 +29,9 @@ MOST_PEOPLE = 100_000_000
 class SearchPlan(Shown):
     """The people that a bound on FPIR needs.
 
-    fpir, upper, level
-        The rate expected, the bound to show, and its confidence.
-    gallery
-        N, the enrolled people.
-    people, probes_per_person
-        How many people who are not enrolled to search for, and how often each.
-    searches, hits
-        How many searches that makes, and how many of them are expected to return somebody.
-    bound
-        The upper bound at exactly that many hits: about half of such tests show less.
-    people_without_hits
-        How many people show the same bound where no search returns anybody.
-    same_person, same_enrolled
-        The latent correlations assumed.
+    `people` who are not enrolled are searched for, and `hits` of the searches are expected to return somebody. `bound`
+    is the upper bound at exactly that many hits: about half of such tests show less. `people_without_hits` show the
+    same bound where no search returns anybody. `same_person` and `same_enrolled` are the latent correlations assumed.
     """
 
     fpir: float
@@ -83,16 +72,12 @@ def plan_search(
 
     Parameters
     ----------
-    fpir
-        FPIR that is expected at the threshold.
-    upper
-        What the one-sided bound must not exceed.
-    gallery
-        How many people are enrolled.
+    fpir, gallery
+        FPIR that is expected at the threshold, and how many people are enrolled.
+    upper, level
+        What the one-sided bound at this level must not exceed.
     probes_per_person
         How many searches are made for each person.
-    level
-        The confidence of the bound.
     pilot
         `Searches` to take the correlations from; without it they are values common in real data.
 

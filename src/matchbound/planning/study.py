@@ -38,15 +38,9 @@ TOLERANCE = 1e-4
 class Target:
     """What is wanted of the data: the rate that is expected, and the interval that is to come out.
 
-    metric, rate
-        ``"far"`` or ``"frr"``, and the value that it is thought to have.
-    goal, value
-        ``"width"``: the two-sided interval at `level` is no wider than `value`; ``"upper"``: the one-sided upper bound
-        at `level` is no higher than `value`.
-    power
-        The probability with which the data meet the goal.
-    method
-        The interval that will be used: ``"latent"`` or ``"wilson"``.
+    The goal ``"width"``: the two-sided interval at `level` is no wider than `value`; ``"upper"``: the one-sided upper
+    bound at `level` is no higher than `value`. The data meet it with probability `power`. The method is ``"latent"`` or
+    ``"wilson"``.
     """
 
     metric: Metric
@@ -62,20 +56,9 @@ class Target:
 class Expectation(Shown):
     """What data of a given size will show.
 
-    low, high
-        Medians of the limits of the two-sided interval at the plan's level.
-    width, width_most
-        Mean width, and the width that is not exceeded with the plan's power.
-    upper, upper_most
-        Median of the one-sided upper bound, and the bound that is not exceeded with the plan's power.
-    chance
-        Probability that the plan's goal is met.
-    errors
-        Expected number of errors.
-    no_error
-        Probability that there is none.
-    design_effect, effective_n
-        Comparisons divided by the effective sample size, and that size: as many independent comparisons.
+    `low`, `high` and `upper` are medians, `width` is a mean; `width_most` and `upper_most` are not exceeded with the
+    plan's power. `chance` is the probability that the plan's goal is met, and `no_error` that of a test without errors.
+    `effective_n` independent comparisons would say as much; `design_effect` is the comparisons divided by it.
     """
 
     n_identities: int
@@ -98,10 +81,8 @@ class Expectation(Shown):
 class Scenario:
     """Correlations that may be true, with a weight; the weights of a plan add up to 1.
 
-    true
-        (ρ_s, ρ_w) at the planned rate: what data are drawn with.
-    pooled
-        (ρ_s, ρ_w) that the study will show at rates where errors are plentiful: what its interval uses.
+    `true` are (ρ_s, ρ_w) at the planned rate, with which data are drawn; `pooled` those that the study will show at
+    rates where errors are plentiful, which its interval uses.
     """
 
     weight: float
@@ -113,12 +94,7 @@ class Scenario:
 class Known:
     """Correlations of FAR or FRR: assumed, of a pilot, or such that a design effect comes true at every size.
 
-    model
-        The latent model that has them, with the error that it gives them.
-    source
-        In a few words.
-    effect
-        A design effect that was stated, or None.
+    `model` has them, with the error that it gives them; `effect` is a design effect that was stated, or None.
     """
 
     model: LatentModel
@@ -297,12 +273,7 @@ class Draws:
 class Study:
     """A study that is planned, whatever its size.
 
-    target, known
-        What is wanted, and what is known about dependence.
-    instances
-        Of each person.
-    seed
-        Of draws; the same at every size, so that a search over sizes sees a smooth function.
+    `seed` is the same at every size, so that a search over sizes sees a smooth function.
     """
 
     target: Target

@@ -17,16 +17,9 @@ from matchbound.kernels.compiling import compiled
 def take_turns(which: Any, a: Any, b: Any, size: Any, start: Any, first: Any, second: Any, done: int) -> None:
     """Fill `first` and `second` from place `done` on, in place.
 
-    Parameters
-    ----------
-    which : int64 array, shape (B,)
-        Number of the identity pair of each comparison; the first `done` are the pairs 0, 1, … once each.
-    a, b : int64 arrays, shape (P,)
-        Identities of each pair.
-    size, start : int64 arrays, shape (G,)
-        Instances of each identity, and where they begin among all n.
-    first, second : int64 arrays, shape (B,)
-        Instances of each comparison (0..n−1), known for the first `done`.
+    `which`, shape (B,), numbers the identity pair of each comparison; the first `done` are the pairs 0, 1, … once each.
+    `a` and `b`, shape (P,), are the identities of each pair, whose instances among all n are `size` many from `start`
+    on, shape (G,). `first` and `second`, shape (B,), are instances (0..n−1).
     """
     pairs = a.shape[0]
     offset = np.zeros(pairs + 1, dtype=np.int64)

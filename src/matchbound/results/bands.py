@@ -46,18 +46,10 @@ FEW_POINTS = 1000
 
 @dataclass(frozen=True, eq=False)
 class Band(Shown):
-    """Limits for FRR at a grid of FARs; float64 arrays, shape (L,).
+    """Limits for FRR at a grid of FARs, increasing; float64 arrays, shape (L,).
 
-    far
-        Increasing.
-    frr, low, high
-        FRR there and its limits.
-    level
-        The confidence level: of each FAR by itself, or of all together.
-    simultaneous
-        Which of the two.
-    critical
-        How many standard errors the limits are away.
+    `level` is that of each FAR by itself or, where `simultaneous`, of all together; `critical` says how many standard
+    errors the limits are away.
     """
 
     far: FloatArray = field(repr=False)
@@ -113,14 +105,8 @@ def latent_band(models: CurveModels, grid: FloatArray, level: float) -> Band:
 class CurveBootstrap(Shown):
     """Bootstrap replicates of a whole curve.
 
-    far : float64 array, shape (L,)
-        The FARs at which each replicate was read.
-    frr : float64 array, shape (B, L)
-        FRR of each replicate at those FARs.
-    eer, auc : float64 arrays, shape (B,)
-        Of each replicate.
-    estimate : float64 array, shape (L,)
-        FRR of the data at those FARs.
+    `frr`, shape (B, L), was read at `far`, shape (L,); `eer` and `auc` have shape (B,). `estimate`, shape (L,), is FRR
+    of the data.
     """
 
     far: FloatArray = field(repr=False)
@@ -146,7 +132,7 @@ class CurveBootstrap(Shown):
         Parameters
         ----------
         level
-            The confidence level.
+            As for `Number.interval`.
         """
         tail = tail_of(level, "two-sided")
         low, high = np.quantile(self.frr, [tail, 1.0 - tail], axis=0, method="weibull")
@@ -158,7 +144,7 @@ class CurveBootstrap(Shown):
         Parameters
         ----------
         level
-            The confidence level.
+            As for `band`.
         """
         tail = tail_of(level, "two-sided")
         return percentile(self.eer, tail), percentile(self.eer, 1.0 - tail)
@@ -223,19 +209,8 @@ def curve_grid(
 
 @dataclass(frozen=True)
 class ThresholdChoice(Shown):
-    """A threshold with a guarantee.
-
-    threshold
-        The most lenient threshold whose upper bound on FAR meets the target.
-    target, confidence
-        What was asked for.
-    far, far_upper
-        FAR there and its one-sided upper bound.
-    frr
-        FRR there.
-    method
-        Of the bound.
-    """
+    """A threshold with a guarantee: the most lenient one whose one-sided upper bound on FAR, `far_upper`, meets the
+    target."""
 
     threshold: float
     target: float
@@ -248,15 +223,8 @@ class ThresholdChoice(Shown):
 
 @dataclass(frozen=True, eq=False)
 class RateLimits(Shown):
-    """Intervals of FAR or FRR at P fixed thresholds; float64 arrays, shape (P,).
-
-    low, high
-        Two-sided.
-    upper
-        One-sided, at the same level.
-    method
-        How they were made.
-    """
+    """Intervals of FAR or FRR at P fixed thresholds; float64 arrays, shape (P,). `upper` is one-sided, at the same
+    level."""
 
     low: FloatArray = field(repr=False)
     high: FloatArray = field(repr=False)

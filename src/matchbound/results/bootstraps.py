@@ -41,16 +41,9 @@ ADVISED_AGAINST = {name: Note("advised-against", text) for name, text in _ADVICE
 
 @dataclass(frozen=True, eq=False)
 class Bootstrap(Shown):
-    """Bootstrap replicates of a rate, and any interval from them without drawing again.
+    """Bootstrap replicates of a rate, shape (B,), and any interval from them without drawing again.
 
-    replicates : float64 array, shape (B,)
-        One rate per draw.
-    estimate
-        The rate of the data themselves.
-    method, seed, tau
-        How they were drawn; `tau` is the variance of the weights.
-    floor
-        The least effective number of trials that Wilson's formula may use.
+    `tau` is the variance of the weights, `floor` the least effective number of trials that Wilson's formula may use.
     """
 
     replicates: FloatArray = field(repr=False)
@@ -75,12 +68,8 @@ class Bootstrap(Shown):
 
         Parameters
         ----------
-        ax
-            Axes to draw on; by default a new figure.
-        level
-            Of the interval.
-        bins
-            Cells of the histogram.
+        ax, level, bins
+            Axes to draw on, by default of a new figure; the interval's level; and the cells of the histogram.
         """
         from matchbound.show.figures import replicates_figure
         from matchbound.show.mpl import draw
@@ -102,10 +91,8 @@ class Bootstrap(Shown):
 
         Parameters
         ----------
-        level, side
+        level, side, method
             As for `Number.interval`.
-        method
-            ``"percentile"`` or ``"wilson"``.
         """
         tail = tail_of(level, side)
         if method == "wilson":

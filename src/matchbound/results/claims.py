@@ -31,16 +31,8 @@ _RELATION = re.compile(r"<=|>=|<|>|≤|≥")
 class Statement:
     """A requirement in parts: ``"frr@far=1e-3 < 5%"``.
 
-    metric
-        Such as ``"far"`` or ``"frr@far"``.
-    given
-        The rate at which it is read, or None.
-    relation
-        ``"<"`` or ``">"``.
-    target
-        What the number must stay below (above).
-    options
-        Further settings, such as ``{"prior": 0.01}``.
+    `metric` is then ``"frr@far"``, `given` the 1e-3 (None for a metric such as ``"far"``), and `target` what the number
+    must stay below (above, by `relation`). `options` are further settings, such as ``{"prior": 0.01}``.
     """
 
     metric: str
@@ -102,32 +94,16 @@ class Judged:
         ----------
         text
             The requirement; the metrics that it may name are those of this kind of result.
-        level
-            The confidence of the one-sided bounds.
-        method
-            Of the bounds; by default that of the number.
+        level, method
+            Of the one-sided bounds; by default the method is that of the number.
         context
             What the metric needs besides: ``failures`` for GFAR and GFRR, ``threshold`` and ``rank`` for searches.
-
-        Examples
-        --------
-        >>> import matchbound as mb
-        >>> mb.evaluate(mb.demo_data(), threshold=0.6).claim("far < 50%").verdict
-        'shown'
         """
         statement = parse_claim(text)
         return statement.judge(self.claimed(statement, **context), level=level, method=method)
 
     def claimed(self, statement: Statement, **context: Any) -> Number:
-        """The number that a claim is about.
-
-        Parameters
-        ----------
-        statement
-            The requirement in parts.
-        context
-            As for `claim`.
-        """
+        """The number that a claim is about."""
         name, claim = statement.metric, f"claim {str(statement)!r}"
         metric = METRICS[name]
         if self.home not in metric.read:
@@ -161,10 +137,8 @@ def judge_all(
 ) -> list[tuple[Claim, float | None]]:
     """Every claim decided, with its threshold: those about decisions at each threshold, the others on the curve.
 
-    method
-        Of the bounds of single rates; other numbers have their own.
-    failures
-        For claims about GFAR and GFRR.
+    `method` is that of the bounds of single rates; other numbers have their own. Claims about GFAR and GFRR need
+    `failures`.
     """
     verdicts: list[tuple[Claim, float | None]] = []
     for _, statement in claims:
@@ -215,20 +189,10 @@ class Claim(Shown):
     A requirement "below t" is *shown* when the one-sided upper bound is at most t, *refuted* when the one-sided lower
     bound is above t, and *not shown* otherwise. ``bool(claim)`` is True only for *shown*.
 
-    statement
-        The requirement in words, such as ``"far < 0.001"``.
-    metric, relation, target, level
-        Its parts: what, ``"<"`` or ``">"``, the number to meet, and the confidence of each bound.
-    verdict
-        ``"shown"``, ``"not shown"`` or ``"refuted"``.
-    estimate
-        The number itself.
     bound
-        The bound that decides: upper for "below", lower for "above"; the opposite one when refuted.
+        The one-sided bound that decides: upper for "below", lower for "above"; the opposite one when refuted.
     opposite
         The other one-sided bound.
-    method
-        How the bounds were made.
     ratio
         bound/target: how far off, as a factor; NaN for a target of 0.
     more_identities
@@ -237,8 +201,6 @@ class Claim(Shown):
         infinite where the estimate itself is at the target.
     rules
         The rules of 3 and of 30 beside it, in words; empty where they do not apply.
-    notes
-        What a reader must know.
     """
 
     statement: str

@@ -31,23 +31,16 @@ if TYPE_CHECKING:
 class Comparison(Judged, Shown):
     """Two systems on the same comparisons.
 
-    mode
-        ``"threshold"``: rates at fixed thresholds; ``"far"`` or ``"frr"``: the other rate where this one is equal.
-    target
-        The rate that was set equal, or None.
-    far, frr : Difference
-        A minus B. With ``mode="far"`` the difference of FRR counts the uncertainty of both thresholds, and
-        that of FAR is near 0 by construction.
-    a, b : ErrorRates
+    mode, target
+        ``"threshold"``: rates at fixed thresholds, no target; ``"far"`` or ``"frr"``: the other rate where this one is
+        equal to the target.
+    far, frr
+        A minus B. With ``mode="far"`` the difference of FRR counts the uncertainty of both thresholds, and that of FAR
+        is near 0 by construction.
+    a, b
         Each system alone, on the comparisons that both made.
-    matched, unmatched
-        How many comparisons were matched, and how many of A and of B were not.
-    matched_by
-        What they were matched by.
-    names
-        What to call A and B in tables and pictures.
-    warnings
-        What a reader must know.
+    unmatched
+        How many comparisons of A and of B were not matched.
     """
 
     home: ClassVar[Home] = "comparison"
@@ -85,12 +78,9 @@ class Comparison(Judged, Shown):
 
         Parameters
         ----------
-        ax
-            Axes to draw on; by default a new figure.
-        labels
-            Names of the two systems; by default `names`.
-        level
-            Of the intervals.
+        ax, labels, level
+            Axes to draw on, by default of a new figure; names of the two systems, by default `names`; level of the
+            intervals.
         """
         from matchbound.show.differences import comparison_records, without_fixed
         from matchbound.show.figures import differences_figure
@@ -138,13 +128,7 @@ class Comparison(Judged, Shown):
 
 @dataclass(frozen=True, eq=False)
 class SystemsTable(Shown):
-    """All pairs of several systems.
-
-    names : tuple of str
-        The systems, in the order given.
-    comparisons : mapping from (name, name) to Comparison
-        Each pair on its own, in the order of the names.
-    """
+    """All pairs of several systems, each on its own, in the order of the names."""
 
     names: tuple[str, ...]
     comparisons: Mapping[tuple[str, str], Comparison] = field(repr=False)
@@ -166,12 +150,8 @@ class SystemsTable(Shown):
 
         Parameters
         ----------
-        metric
-            ``"far"`` or ``"frr"``.
-        ax
-            Axes to draw on; by default a new figure.
-        level
-            Of the intervals.
+        metric, ax, level
+            ``"far"`` or ``"frr"``; the others as for `Comparison.plot`.
         """
         from matchbound.show.differences import systems_records
         from matchbound.show.figures import differences_figure
@@ -213,10 +193,8 @@ class SystemsTable(Shown):
 
         Parameters
         ----------
-        metric
-            ``"far"``, ``"frr"`` or ``"eer"``.
-        level, method
-            As for one difference.
+        metric, level, method
+            ``"far"``, ``"frr"`` or ``"eer"``; the others as for one difference.
         n_resamples, rng
             Of the simulation behind the critical value.
         """
@@ -251,10 +229,9 @@ def _of(comparison: Comparison, metric: str) -> Difference:
 class SearchComparison(Judged, Shown):
     """Two systems on the same searches.
 
-    fpir, fnir, cmc
-        Differences at a threshold of each system; None where they are not defined. CMC is at a rank alone.
-    fnir_at_fpir
-        Difference of FNIR where both have the target FPIR, the thresholds estimated; None without a target.
+    `fpir`, `fnir` and `cmc` (at a rank alone) are differences at a threshold of each system; None where they are not
+    defined. `fnir_at_fpir` is that of FNIR where both have the target FPIR, the thresholds estimated; None without a
+    target.
     """
 
     fpir: SearchDifference | None

@@ -70,15 +70,7 @@ def weights_of(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CostStatistic(OfBothRates):
-    """A cost read from a curve.
-
-    models
-        The curve that it was read from, with the latent models of both rates.
-    estimate
-        Its value.
-    metric
-        ``"mindcf"``, ``"actdcf"``, ``"cllr"`` or ``"mincllr"``.
-    """
+    """A cost read from a curve: ``"mindcf"``, ``"actdcf"``, ``"cllr"`` or ``"mincllr"``."""
 
     models: CurveModels = field(repr=False)
     estimate: float
@@ -112,14 +104,8 @@ class CostStatistic(OfBothRates):
 class CostPoint(Shown):
     """One term of a detection cost: what errors cost, and the errors at its threshold.
 
-    weights
-        Prior and costs.
-    threshold
-        In the units of the scores.
-    index
-        The point of the curve with this threshold's decisions.
-    matched, missed
-        False matches and false non-matches there.
+    `index` is the point of the curve with this threshold's decisions; `matched` and `missed` count false matches and
+    false non-matches there.
     """
 
     weights: CostWeights
@@ -133,10 +119,7 @@ class CostPoint(Shown):
 class DetectionCost(CostStatistic):
     """The normalised detection cost α·FRR + β·FAR, at the best threshold or at that of calibrated scores.
 
-    points
-        Its terms; the cost is their mean (one term unless a preset has two).
-    preset
-        The name of the evaluation, or None.
+    The cost is the mean of its `points` (one term unless a preset has two).
     """
 
     points: tuple[CostPoint, ...]
@@ -236,10 +219,9 @@ class LogCost(CostStatistic):
 
     genuine_loss, impostor_loss
         The mean loss in bits of either kind; the estimate is the mean of the two.
-    llr : float64 array, shape (B,)
-        Distinct log-likelihood ratios, increasing; infinite ones are capped for limits.
-    genuine, impostor : float64 arrays, shape (B,)
-        Comparisons that have each.
+    llr, genuine, impostor : float64 arrays, shape (B,)
+        Distinct log-likelihood ratios, increasing (infinite ones are capped for limits), and the comparisons that have
+        each.
     cell : int64 array, shape (K,)
         The place in `llr` of each point of the curve (what it adds to the points before it).
     error
@@ -385,12 +367,7 @@ def ratios_wanted(curve: CurveTally, name: str) -> None:
 def costs_by_prior(curve: CurveTally, log_odds: FloatArray, *, calibrated: bool) -> dict[str, FloatArray]:
     """Normalised costs against the prior, for plots: ``minimum``, ``actual`` (where scores are ratios) and ``default``.
 
-    Parameters
-    ----------
-    log_odds
-        logit of the prior, shape (n,).
-    calibrated
-        Whether scores are log-likelihood ratios.
+    `log_odds`, shape (n,), is the logit of the prior; scores are log-likelihood ratios where `calibrated`.
     """
     far, frr = curve.far, curve.frr
     prior = 1.0 / (1.0 + np.exp(-log_odds))
@@ -426,10 +403,7 @@ def pair_square(curve: CurveTally, points: Sequence[int], weights: Sequence[floa
 def residual_sums(models: CurveModels, genuine: FloatArray, impostor: FloatArray) -> DyadicSums:
     """Sums of residuals that depend on the point of the curve at which a comparison begins to match.
 
-    Parameters
-    ----------
-    genuine, impostor : float64 arrays, shape (K,)
-        The residual of a genuine or impostor comparison at each point.
+    `genuine` and `impostor`, shape (K,), are the residuals of a genuine or impostor comparison at each point.
     """
     own, shared, square = models.curve.summed(genuine, impostor)
     return DyadicSums(own, shared, _sampled_square(models, impostor) if square is None else square)

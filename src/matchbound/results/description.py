@@ -25,24 +25,16 @@ if TYPE_CHECKING:
 class Description(Shown):
     """The size and shape of a data set.
 
-    kind
-        ``"comparisons"`` or ``"embeddings"``.
-    n_identities, n_genuine, n_impostor
-        Identities, comparisons of an identity with itself, comparisons of two identities.
     n_instances
         Images, recordings or rows; None where comparisons do not name them.
-    instances_range
-        Fewest, median and most instances of an identity, or None.
-    n_single
-        Identities with one instance, or None.
+    instances_range, n_single
+        Fewest, median and most instances of an identity, and identities with one instance; or None.
     complete
         Whether every pair of instances was compared once; None where instances are unknown.
     identity_pairs
         The share of identity pairs that were compared at all.
     genuine_scores, impostor_scores
         Lowest, median and highest score, or None (embeddings are not scored for this).
-    dimensions, dtype, similarity
-        Of embeddings, else None.
     distance
         Whether small scores mean "same".
     findings
@@ -87,7 +79,7 @@ def describe(data: Comparisons | Embeddings) -> Description:
 
     Parameters
     ----------
-    data : Comparisons or Embeddings
+    data
         The data.
 
     Returns
@@ -183,19 +175,12 @@ class Erring(Shown):
 
     metric
         ``"far"``: impostor comparisons that matched; ``"frr"``: genuine ones that did not.
-    threshold
-        Where the decision was made.
     errors
         How many erred in all; the list may hold fewer.
-    identity_a, identity_b : arrays
-        Who was compared with whom.
-    instance_a, instance_b : arrays
-        Which image, recording or record of theirs; row numbers of embeddings without names; None where a table of
-        scores names no instances.
-    row : int64 array or None
+    instance_a, instance_b
+        Names of instances; row numbers of embeddings without names; None where a table of scores names no instances.
+    row
         The row of the table, counted from 0; None for embeddings.
-    score : float64 array
-        Of each comparison, as the data have it.
     """
 
     metric: str

@@ -91,15 +91,7 @@ def _ratio_limits(name: str, ratio: Ratio, ask: Ask) -> Limits:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Difference(Number):
-    """A number of A minus the same number of B.
-
-    metric
-        ``"far"``, ``"frr"``, ``"frr@far"``, ``"far@frr"``, ``"eer"``, ``"fpir"``, ``"fnir"``, …
-    rate_a, rate_b
-        The two numbers.
-    freedom
-        Degrees of freedom of Student's t.
-    """
+    """A number of A minus the same number of B; `freedom` is that of Student's t."""
 
     metric: str
     rate_a: float
@@ -265,8 +257,7 @@ class SystemDifference(Difference):
     A number that was read from curves (FRR at equal FAR, FAR at equal FRR, EER) is to first order a combination of FRR
     and FAR at its threshold (`JointSums`), so that the uncertainty of the thresholds is counted.
 
-    threshold_a, threshold_b
-        Where the two numbers were read.
+    `threshold_a` and `threshold_b` are where the two numbers were read.
     """
 
     threshold_a: float = field(kw_only=True)
@@ -316,11 +307,7 @@ class SystemDifference(Difference):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RateDifference(SystemDifference):
-    """FAR or FRR of A minus that of B, each at its own fixed threshold.
-
-    a, b : Rate
-        The rates of the two systems on the comparisons that both made.
-    """
+    """FAR or FRR of A minus that of B, each at its own fixed threshold, on the comparisons that both made."""
 
     a: Rate = field(kw_only=True)
     b: Rate = field(kw_only=True)
@@ -378,13 +365,7 @@ def _influence(difference: SearchDifference, ask: Ask) -> Limits:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SearchDifference(Difference):
-    """A rate of the searches of system A minus that of the same searches of system B.
-
-    spread
-        Its variance.
-    people
-        Searched for.
-    """
+    """A rate of the searches of system A minus that of the same searches of system B; `spread` is its variance."""
 
     spread: float = field(kw_only=True)
     people: int = field(kw_only=True)
@@ -405,14 +386,10 @@ class SearchDifference(Difference):
 
 @dataclass(frozen=True)
 class FamilyRow(Shown):
-    """A difference among several, with its simultaneous interval.
+    """The difference a − b of two systems or groups among several.
 
-    a, b
-        Names of the systems or groups; the difference is a − b.
-    interval
-        Holds simultaneously with those of all other rows at the level asked for.
-    p_value
-        Adjusted for all rows (max-t).
+    Its interval holds simultaneously with those of all other rows at the level asked for, and its p-value is adjusted
+    for all rows (max-t).
     """
 
     a: str
@@ -453,11 +430,8 @@ def simultaneous(
     counts. No interval is narrower, and no p-value smaller, than that of the difference alone; a single difference
     stays as it is.
 
-    Parameters
-    ----------
-    null
-        Draws the largest difference where nothing differs, by random signs or by exchange of people; None where the
-        normal approximation has to do.
+    `null` draws the largest difference where nothing differs, by random signs or by exchange of people; it gives None
+    where the normal approximation has to do.
     """
     several = list(family.values())
     normal = _gaussian(several, n_resamples, rng)

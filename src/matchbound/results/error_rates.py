@@ -32,11 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ErrorRates(Judged, Shown):
-    """FAR and FRR at one threshold.
-
-    warnings
-        What a reader must know about these numbers; empty when there is nothing to say.
-    """
+    """FAR and FRR at one threshold."""
 
     home: ClassVar[Home] = "rates"
     threshold: float
@@ -66,13 +62,7 @@ class ErrorRates(Judged, Shown):
         Parameters
         ----------
         level, method
-            Of the intervals.
-
-        Examples
-        --------
-        >>> import matchbound as mb
-        >>> sorted(mb.evaluate(mb.demo_data(), threshold=0.6).flat())
-        ['far', 'far_high', 'far_low', 'frr', 'frr_high', 'frr_low', 'threshold']
+            As for `Number.interval`.
         """
         values = {"threshold": self.threshold}
         for rate in (self.far, self.frr):
@@ -158,10 +148,8 @@ class ErrorRatesSeries(Shown, Sequence[ErrorRates]):
 
         Parameters
         ----------
-        ax
-            Axes to draw on; by default a new figure.
-        level
-            Of the intervals.
+        ax, level
+            Axes to draw on, by default of a new figure; level of the intervals.
         """
         from matchbound.show.figures import rates_figure
         from matchbound.show.mpl import draw

@@ -56,12 +56,7 @@ def _limits(method: str, number: GeneralisedRate, ask: Ask) -> Limits:
 class GeneralisedRate(Number):
     """GFAR = (1−FTE)(1−FTA)·FMR or GFRR = 1 − (1−FTE)(1−FTA)(1−FNMR), for a single attempt.
 
-    metric
-        ``"gfar"`` or ``"gfrr"``.
-    rate
-        FAR (FMR) or FRR (FNMR) of the comparisons.
-    failures
-        What happened before them.
+    `rate` is FMR or FNMR of the comparisons, `failures` what happened before them.
     """
 
     metric: str
@@ -157,11 +152,7 @@ class GeneralisedRate(Number):
 
 @dataclass(frozen=True, eq=False)
 class GeneralisedRates(Shown):
-    """GFAR and GFRR at one threshold.
-
-    gfar, gfrr
-        With estimates, variances, intervals and claims.
-    """
+    """GFAR and GFRR at one threshold."""
 
     gfar: GeneralisedRate
     gfrr: GeneralisedRate

@@ -64,15 +64,7 @@ SMALL = 10
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Gap(Difference):
-    """A rate of one group minus the same rate of another group of people.
-
-    group_a, group_b
-        Names of the groups.
-    a, b
-        The rates of the two groups.
-    variances
-        Of the two rates.
-    """
+    """A rate of one group minus the same rate of another group of people."""
 
     group_a: str = field(kw_only=True)
     group_b: str = field(kw_only=True)
@@ -130,8 +122,7 @@ def _dyadic(gap: GroupGap, ask: Ask) -> Limits:
 class GroupGap(Gap):
     """FAR or FRR of one group minus that of another, each within its own group.
 
-    influence : float64 array, shape (G,)
-        What each identity adds to the gap.
+    `influence`, shape (G,), is what each identity adds to the gap.
     """
 
     influence: FloatArray = field(kw_only=True)
@@ -215,13 +206,7 @@ def _of_all_pairs(largest: LargestGap, ask: Ask) -> Limits:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LargestGap(Number):
-    """The largest gap, or ratio, among all pairs of groups.
-
-    metric
-        Such as ``"far gap"`` or ``"frr ratio"``.
-    gaps
-        Every pair of groups, in both orders.
-    """
+    """The largest gap, or ratio, among all pairs of groups in both orders; its metric is such as ``"far gap"``."""
 
     metric: str
     gaps: tuple[GroupGap, ...]
@@ -255,13 +240,7 @@ def _cross_wilson(rate: CrossRate, ask: Ask) -> Limits:
 
 @dataclass(frozen=True, eq=False)
 class CrossRate(Number):
-    """The impostor rate between two groups (or within one).
-
-    group_a, group_b
-        Names of the groups.
-    estimate, errors, comparisons, variance
-        NaN estimate and variance without comparisons.
-    """
+    """The impostor rate between two groups (or within one); estimate and variance are NaN without comparisons."""
 
     group_a: str
     group_b: str
@@ -326,12 +305,8 @@ class GroupRates(Judged, Groups):
     ``rates["name"]`` gives the `ErrorRates` of a group alone: its genuine comparisons, and the impostor comparisons
     inside the group.
 
-    overall : ErrorRates
-        All the data.
-    too_small
-        Groups with fewer than ten identities: their rates are given, and comparisons between groups leave them out.
-    warnings
-        What a reader must know.
+    `too_small` are groups with fewer than ten identities: their rates are given, and comparisons between groups leave
+    them out.
     """
 
     home: ClassVar[Home] = "groups"
@@ -360,10 +335,8 @@ class GroupRates(Judged, Groups):
 
         Parameters
         ----------
-        kind
-            ``"far"``, ``"frr"`` or ``"matrix"``.
-        ax
-            Axes to draw on; by default a new figure.
+        kind, ax
+            What to draw, and where; by default on a new figure.
         level
             Of the intervals, each for its group alone.
         """
@@ -394,10 +367,8 @@ class GroupRates(Judged, Groups):
 
         Parameters
         ----------
-        metric
-            ``"far"`` or ``"frr"``.
-        group
-            Its name.
+        metric, group
+            ``"far"`` or ``"frr"``, and the name of the group.
         """
         if metric not in ("far", "frr"):
             raise UsageError(f"metric must be 'far' or 'frr'; got {metric!r}")
@@ -430,10 +401,8 @@ class GroupRates(Judged, Groups):
 
         Parameters
         ----------
-        one, two
-            Pairs of names of groups.
-        level
-            The confidence level.
+        one, two, level
+            Pairs of names of groups; the level as for `Number.interval`.
         """
         a, b = self.between(*one), self.between(*two)
         for rate in (a, b):
@@ -449,10 +418,8 @@ class GroupRates(Judged, Groups):
 
         Parameters
         ----------
-        metric
-            ``"far"`` or ``"frr"``.
-        group_a, group_b
-            Names of groups.
+        metric, group_a, group_b
+            ``"far"`` or ``"frr"``, and names of groups.
         """
         a, b = (self.rate(metric, group) for group in (group_a, group_b))
         moved, variances = np.zeros(self.overall.n_identities), []
@@ -490,12 +457,8 @@ class GroupRates(Judged, Groups):
 
         Parameters
         ----------
-        metric
-            As for `gap`.
-        level
-            Of all intervals together.
-        method
-            As for `GroupGap.interval`.
+        metric, level, method
+            As for `gap`; the level is that of all intervals together.
         n_resamples, rng
             For the distribution of the largest gap.
         """
@@ -568,10 +531,8 @@ class GroupRates(Judged, Groups):
 
         Parameters
         ----------
-        metric, level, method
-            As for `gaps`.
-        simultaneous
-            Whether all of them hold at once.
+        metric, level, method, simultaneous
+            As for `gaps`; and whether all of them hold at once.
         """
         rates = {group: self.rate(metric, group) for group in self.groups}
         known = {group: rate for group, rate in rates.items() if rate.comparisons}
@@ -639,10 +600,8 @@ class SearchGroups(Groups):
 
         Parameters
         ----------
-        metric
-            ``"fpir"``, ``"fnir"`` or ``"cmc"``.
-        group
-            Its name.
+        metric, group
+            ``"fpir"``, ``"fnir"`` or ``"cmc"``, and the name of the group.
         """
         at = {"threshold": self.threshold, "rank": self.rank}
         rate: SearchRate = METRICS[metric].read["searches"](self[group], at)
@@ -653,10 +612,8 @@ class SearchGroups(Groups):
 
         Parameters
         ----------
-        metric
-            ``"fpir"``, ``"fnir"`` or ``"cmc"``.
-        group_a, group_b
-            Names of groups.
+        metric, group_a, group_b
+            As for `rate`.
         """
         a, b = self.rate(metric, group_a), self.rate(metric, group_b)
         if a is None or b is None:

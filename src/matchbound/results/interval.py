@@ -34,10 +34,6 @@ class Interval(Shown):
 
     low, high
         The limits. A one-sided interval has the end of the scale as its other limit.
-    level
-        The confidence level, such as 0.95.
-    method
-        How it was made.
     side
         ``"two-sided"``, ``"upper"`` (only `high` is a claim) or ``"lower"``.
     notes
@@ -193,14 +189,8 @@ def few_identities(n_identities: int) -> list[Note]:
 def uneven_identities(metric: str, comparisons: IntArray, once: float | None = None) -> list[Note]:
     """What to say where few identities make most of the comparisons of a rate.
 
-    Parameters
-    ----------
-    metric
-        ``"far"`` or ``"frr"``.
-    comparisons : int64 array, shape (G,)
-        Comparisons that each identity takes part in.
-    once
-        The rate in which every identity counts once, where it is known.
+    `comparisons`, shape (G,), counts those of each identity; `once` is the rate in which every identity counts once,
+    where it is known.
     """
     made = comparisons[comparisons > 0].astype(np.float64)
     if made.size < FEW_IDENTITIES // 2:
@@ -224,14 +214,10 @@ def folded(name: str) -> str:
 
 
 def named(name: object, choices: Sequence[str], what: str = "method", hints: Mapping[str, str] | None = None) -> str:
-    """The choice that a name means.
+    """The choice that a name means; ``"Double or Nothing"`` means ``"double-or-nothing"``.
 
     Parameters
     ----------
-    name
-        What was asked for; ``"Double or Nothing"`` means ``"double-or-nothing"``.
-    choices
-        The names as they are written in results.
     what
         What the argument is called, such as ``"method"``, ``"variance"`` or ``"--method"``.
     hints
@@ -241,11 +227,6 @@ def named(name: object, choices: Sequence[str], what: str = "method", hints: Map
     ------
     UsageError
         When no choice is meant; the message lists all of them, and first the nearest.
-
-    Examples
-    --------
-    >>> named("Naive_Wilson", ("wilson", "naive-wilson"))
-    'naive-wilson'
     """
     if name in choices:
         return str(name)

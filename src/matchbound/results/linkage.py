@@ -149,11 +149,7 @@ BOTH_RATES = Rule("both rates", _both_rates, hidden=True)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AtThreshold(OfBothRates):
-    """A number made of FAR and FRR at one threshold.
-
-    far, frr
-        The two rates.
-    """
+    """A number made of FAR and FRR at one threshold."""
 
     far: Rate = field(repr=False)
     frr: Rate = field(repr=False)
@@ -216,10 +212,7 @@ class AtThreshold(OfBothRates):
 class LinkageMeasure(AtThreshold):
     """Precision or F1 at one threshold; see `ErrorRates.precision` and `ErrorRates.f1`.
 
-    metric
-        ``"precision"`` or ``"f1"``.
-    given_prior
-        The prior that was asked for; None for the sample's own prevalence.
+    `given_prior` is the prior that was asked for; None for the sample's own prevalence.
     """
 
     metric: Literal["precision", "f1"]
@@ -355,18 +348,10 @@ class Along:
 
 @dataclass(frozen=True, eq=False)
 class LinkageCurve(Shown):
-    """Precision, recall and F1 against the threshold.
+    """Precision, recall and F1 against the threshold, strictest first, with pointwise limits; arrays of shape (P,).
 
-    thresholds : float64 array, shape (P,)
-        Strictest first, in the units of the scores.
-    precision, recall, f1
-        With pointwise limits from the latent models of FAR and FRR.
-    prior
-        The share of genuine comparisons that precision and F1 are for.
-    level
-        The confidence level at each threshold by itself.
-    method
-        How the limits were made.
+    The limits come from the latent models of FAR and FRR; `prior` is the share of genuine comparisons that precision
+    and F1 are for.
     """
 
     thresholds: FloatArray

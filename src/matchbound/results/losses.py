@@ -36,8 +36,6 @@ class MeanLoss(Number):
         π·genuine + (1−π)·impostor at the prior π, or the mean over all comparisons.
     genuine, impostor
         The mean loss of either kind; NaN where there is none.
-    prior
-        π, or None.
     variance
         Of the estimate: dyadic, without the bias of the plug-in.
     n_units, unit
@@ -86,15 +84,8 @@ class MeanLoss(Number):
 class ClusteredRate(Number):
     """FAR or FRR with another unit than the identity.
 
-    errors, comparisons
-    variance
-        Corrected for the bias of the plug-in.
-    n_units
-        Independent units that take part.
-    floor
-        The least effective number of trials: units that can be paired without using one twice.
-    freedom
-        Degrees of freedom of Student's t.
+    The variance is corrected for the bias of the plug-in. `n_units` are the independent units that take part, and
+    `floor` is the least effective number of trials: units that can be paired without using one twice.
     """
 
     metric: str
@@ -138,11 +129,7 @@ class ClusteredRate(Number):
 
 @dataclass(frozen=True, eq=False)
 class UnitRates(Shown):
-    """FAR and FRR with another unit than the identity.
-
-    unit
-        ``"cluster"``, ``"identity or cluster"``, ``"probe and gallery"`` or ``"identity"``.
-    """
+    """FAR and FRR by ``"cluster"``, ``"identity or cluster"``, ``"probe and gallery"`` or ``"identity"`` (`unit`)."""
 
     threshold: float
     far: ClusteredRate

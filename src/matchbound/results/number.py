@@ -51,15 +51,7 @@ class CannotFit(DataError):
 
 @dataclass(frozen=True)
 class Ask:
-    """What is asked of a rule.
-
-    tail
-        The probability left beyond one limit.
-    level, side
-        As for `Number.interval`.
-    options
-        The options that the rule takes, where they were given.
-    """
+    """What is asked of a rule; `tail` is the probability left beyond one limit, `options` are those that it takes."""
 
     tail: float
     level: float
@@ -74,15 +66,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a rule answers.
-
-    method
-        What to call the limits, where that is not the rule's name.
-    notes
-        What a reader must know about them.
-    details
-        Parameters of the model behind them.
-    """
+    """What a rule answers; `method` names the limits where that is not the rule's name."""
 
     low: float
     high: float
@@ -95,16 +79,9 @@ class Limits:
 class Rule:
     """An interval method.
 
-    limits
-        The function that computes the limits.
-    options
-        Names of the options that it takes besides `DRAWING`.
-    hidden
-        Whether only ``"auto"`` may use it.
-    bootstrap
-        Whether it is made of replicates; where these all agree, the default interval takes its place.
-    warns
-        Whether the notes of the interval are also raised as warnings.
+    `options` are those that it takes besides `DRAWING`, and only ``"auto"`` may use a `hidden` one. Where the
+    replicates of a `bootstrap` all agree, the default interval takes its place. With `warns`, the notes are also raised
+    as warnings.
     """
 
     name: str
@@ -179,10 +156,8 @@ class Number(Shown):
         method
             ``"auto"``, the default method for this number, or one of `methods`. The result's `method` and `notes`
             say which one was used and why. A number instead of a name is the level.
-        level
-            The confidence level.
-        side
-            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
+        level, side
+            The confidence level of a ``"two-sided"`` interval, or of an ``"upper"`` or ``"lower"`` one-sided bound.
         options
             ``n_resamples``, ``rng`` and ``workers`` for bootstraps, and what the method itself takes.
         """
@@ -213,9 +188,7 @@ class Number(Shown):
 
         Parameters
         ----------
-        level
-            The confidence.
-        method, options
+        level, method, options
             As for `interval`.
         """
         return self.interval(method, level, side="upper", **options).high
@@ -226,7 +199,7 @@ class Number(Shown):
         Parameters
         ----------
         level, method, options
-            As for `upper_bound`.
+            As for `interval`.
         """
         return self.interval(method, level, side="lower", **options).low
 
@@ -244,17 +217,8 @@ class Number(Shown):
         ----------
         below, above
             The target; one of the two.
-        level
-            The confidence of the bounds.
-        method, options
+        level, method, options
             As for `interval`.
-
-        Examples
-        --------
-        >>> import matchbound as mb
-        >>> rates = mb.evaluate(mb.demo_data(), threshold=0.6)
-        >>> rates.far.claim(below=0.5).verdict
-        'shown'
         """
         if (below is None) == (above is None):
             raise UsageError("claim takes one target: below=… or above=…")
@@ -322,7 +286,7 @@ class Number(Shown):
         Parameters
         ----------
         interval
-            Whose limits it holds; None where there is no interval.
+            Whose limits it holds, or None.
         """
         own = dict(self._fields())
         place: dict[str, Any] = {key: own.pop(key) for key in ("target", "threshold") if key in own}

@@ -92,15 +92,7 @@ CURVE_RULES = bootstrap_rules(CURVE_BOOTSTRAPS)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CurveStatistic(Number):
-    """A statistic of a curve.
-
-    models
-        The curve that it was read from, with the latent models of both rates.
-    estimate
-        Its value.
-    index
-        The point of the curve that it belongs to.
-    """
+    """A statistic of a curve; `index` is the point that it belongs to, `models` has the latent models of both rates."""
 
     models: CurveModels = field(repr=False)
     estimate: float
@@ -195,13 +187,7 @@ class CurveStatistic(Number):
         return Bootstrap(self._pick(drawn), estimate, name, seed, scheme.tau, self._rate.floor)
 
     def smoothed(self, model: Smooth) -> float:
-        """The same statistic read from a smoothed curve of the data.
-
-        Parameters
-        ----------
-        model
-            ``"binormal"``, ``"log-normal"`` or ``"kernel"``.
-        """
+        """The same statistic read from a smoothed curve of the data; see `RocCurve.smooth`."""
         rates = smooth_rates(self.curve, named(model, SMOOTHS, "smooth"))  # type: ignore[arg-type]
         far, frr = self._targets()
         read = CurveReplicates(far, frr, rates.frr_at(far), rates.far_at(frr), rates.eer(), rates.auc())
@@ -220,10 +206,7 @@ class CurveStatistic(Number):
 class OperatingPoint(CurveStatistic):
     """FRR at the threshold of a target FAR, or FAR at the threshold of a target FRR.
 
-    target
-        The rate that was asked for.
-    given
-        Which of the two it is: ``"far"`` or ``"frr"``.
+    `given` says which of the two was asked for, `target` its value.
     """
 
     target: float
@@ -272,14 +255,7 @@ class OperatingPoint(CurveStatistic):
     ) -> Calibration:
         """Choose `level_far` for the union rule by simulation, with this sample as the population.
 
-        Parameters
-        ----------
-        level
-            The coverage that the union interval is to have.
-        n_simulations
-            Samples of identities to draw.
-        rng
-            Seed or generator.
+        `level` is the coverage that the union interval is to have; `n_simulations` samples of identities are drawn.
         """
         if self.given != "far":
             raise UsageError("level_far belongs to FRR at a FAR; use curve.at_far(...)")
@@ -345,10 +321,9 @@ class Eer(CurveStatistic):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Auc(CurveStatistic):
-    """The area under the curve up to a FAR, as a share of what it could be: the mean of 1 − FRR there.
+    """The area under the curve up to `max_far`, as a share of what it could be: the mean of 1 − FRR there.
 
-    max_far
-        Up to which FAR; 1 for the whole area, the chance that a genuine score beats an impostor's (a tie counts half).
+    The whole area is the chance that a genuine score beats an impostor's (a tie counts half).
     """
 
     metric: ClassVar[str] = "auc"

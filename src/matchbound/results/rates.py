@@ -49,12 +49,7 @@ WEIGHTINGS = ("comparisons", "identities")
 class Kind:
     """What differs between FAR and FRR besides their comparisons.
 
-    comparisons, error
-        In words.
-    least
-        Effective identities that the bias correction needs more than.
-    least_fixed
-        Identities that a variance given their sizes needs.
+    The bias correction needs more than `least` effective identities, a variance given their sizes `least_fixed`.
     """
 
     comparisons: str
@@ -143,10 +138,7 @@ def through_rate(limits: Callable[[str, Any, Ask], Limits]) -> tuple[Rule, ...]:
 class Rate(Number):
     """FAR or FRR at one threshold: a mean over units, which are comparisons.
 
-    metric
-        ``"far"``: impostor comparisons that matched; ``"frr"``: genuine comparisons that did not.
-    threshold
-        The decision threshold, in the units of the scores.
+    ``"far"``: impostor comparisons that matched; ``"frr"``: genuine comparisons that did not.
     """
 
     metric: Metric
@@ -236,11 +228,8 @@ class Rate(Number):
     def variance_by(self, kind: str = "plug-in") -> float:
         """Variance of the estimate by another estimator.
 
-        Parameters
-        ----------
-        kind
-            ``"plug-in"``; ``"bias-corrected"`` (the plug-in is too low by a known factor); and of pooled rates
-            ``"jackknife"`` (delete one identity) or ``"fixed-sizes"`` (given the number of instances of each identity).
+        `kind` is ``"plug-in"``; ``"bias-corrected"`` (the plug-in is too low by a known factor); and of pooled rates
+        ``"jackknife"`` (delete one identity) or ``"fixed-sizes"`` (given the number of instances of each identity).
         """
         self._must_be_defined()
         kind = named(kind, VARIANCES if self.weighting == "comparisons" else VARIANCES[::2], "kind")
@@ -290,25 +279,7 @@ class Rate(Number):
         return self.comparisons / self.effective_n if self.comparisons else float("nan")
 
     def erring(self, most: int = 10_000) -> Erring:
-        """The comparisons that erred, worst first, with identities and instances: look here for wrong labels.
-
-        Parameters
-        ----------
-        most
-            How many, the worst first.
-
-        Returns
-        -------
-        Erring
-            With arrays of identities, instances and scores; ``to_frame()`` makes a table of it.
-
-        Examples
-        --------
-        >>> import matchbound as mb
-        >>> worst = mb.evaluate(mb.demo_data(), threshold=0.6).far.erring(most=3)
-        >>> len(worst), worst.errors
-        (3, 189)
-        """
+        """The `most` comparisons that erred worst, with identities and instances: look here for wrong labels."""
         from matchbound.results.description import erring_of
 
         check_whole(most, "most")
@@ -318,13 +289,7 @@ class Rate(Number):
         return erring_of(self.recount.source, self.metric, self.threshold, self.errors, found)
 
     def latent_model(self, settings: LatentSettings | None = None) -> LatentModel:
-        """The latent model fitted to these comparisons, for its correlations and further limits.
-
-        Parameters
-        ----------
-        settings
-            Other numbers than the default ones; see docs/explanation/latent.md.
-        """
+        """The latent model fitted to these comparisons; for `settings` see docs/explanation/latent.md."""
         from matchbound.results import latent
         from matchbound.stats.latent import of_units
 

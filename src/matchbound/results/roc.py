@@ -82,13 +82,6 @@ class RocCurve(Judged, Shown):
 
     Rates at a target are those of a threshold that exists: FRR at FAR f is that of the most lenient threshold whose FAR
     is at most f. EER is where the straight line between neighbouring points crosses FAR = FRR.
-
-    tally
-        The counts behind it.
-    recount
-        Where to count the same comparisons again.
-    warnings
-        What a reader must know about the data; empty when there is nothing to say.
     """
 
     home: ClassVar[Home] = "curve"
@@ -224,13 +217,6 @@ class RocCurve(Judged, Shown):
         ----------
         name
             Such as ``"FMR100"``, whatever the capitals.
-
-        Examples
-        --------
-        >>> import matchbound as mb
-        >>> curve = mb.roc(mb.demo_data())
-        >>> curve.at("FMR100").estimate == curve.at_far(0.01).estimate
-        True
         """
         given, rate = POINTS[named(name, tuple(POINTS), "name")]
         return self.at_far(rate) if given == "far" else self.at_frr(rate)
@@ -410,9 +396,7 @@ class RocCurve(Judged, Shown):
         ----------
         points
             Positions in `thresholds`.
-        metric
-            Which rate.
-        level, method
+        metric, level, method
             As for `evaluate`: the method is ``"auto"``, ``"latent"`` or ``"wilson"``.
         """
         return bands.limits_at(self, np.asarray(points, dtype=np.int64).reshape(-1), metric, level, method)
@@ -433,10 +417,9 @@ class RocCurve(Judged, Shown):
 
         Parameters
         ----------
-        level
-            The confidence level, at each FAR by itself or of the whole stretch.
-        simultaneous
-            Cover the whole stretch at once (sup-t, multiplier bootstrap over identities).
+        level, simultaneous
+            The confidence level at each FAR by itself, or of the whole stretch at once (sup-t, multiplier bootstrap
+            over identities).
         far
             The FARs, increasing; by default `points` of them over `far_range`, even on the probit scale.
         far_range
@@ -444,10 +427,8 @@ class RocCurve(Judged, Shown):
         method
             ``"influence"``: by influence functions, quick; or ``"latent"``, pointwise only: the default interval of
             `at_far` at some twenty FARs, joined by straight lines on the probit scale.
-        n_resamples, rng
-            Of the multiplier bootstrap.
-        points
-            At how many FARs.
+        n_resamples, rng, points
+            Of the multiplier bootstrap, and at how many FARs.
         """
         tail_of(level, "two-sided")
         errors = bands.WHOLE_BAND_ERRORS if simultaneous else bands.BAND_ERRORS
@@ -511,10 +492,8 @@ class RocCurve(Judged, Shown):
 
         Parameters
         ----------
-        far
-            The target.
-        confidence
-            Of the bound.
+        far, confidence
+            The target, and the level of the bound.
         method
             The bound is that of ``evaluate(...).far.upper_bound(confidence, method)``: ``"auto"`` (the default),
             ``"latent"``, which keeps its promise where a few identities make most errors, or ``"wilson"``.
@@ -557,22 +536,12 @@ class RocCurve(Judged, Shown):
             Share of genuine comparisons that precision and F1 are for; by default the sample's own.
         terms
             ``"iso"`` writes FMR and FNMR.
-        band
-            ``"pointwise"``, ``"simultaneous"`` or None (DET and ROC).
-        level
-            Coverage of the band.
-        label
-            Name of the curve in the legend.
-        color
-            Of the curve and, lighter, its band.
-        mark
-            Mark the equal error rate (DET).
+        band, level
+            ``"pointwise"``, ``"simultaneous"`` or None (DET and ROC), and its coverage.
+        label, color, mark
+            Name in the legend; colour of the curve and, lighter, its band; whether to mark the equal error rate (DET).
         bins, threshold, log
             Cells of the histograms, where to draw a line, and a logarithmic height (scores).
-
-        Returns
-        -------
-        matplotlib.axes.Axes
         """
         from matchbound.show import figures, mpl
 
@@ -598,8 +567,7 @@ class RocCurve(Judged, Shown):
         Parameters
         ----------
         prior, level
-            The share of genuine comparisons that precision and F1 are for, by default the sample's own; the confidence
-            level at each threshold by itself.
+            As for `ErrorRates.precision` and `Number.interval`.
         """
         tail_of(level, "two-sided")
         refuse_partial(self.recount, "recall")

@@ -140,17 +140,9 @@ def _naive_wilson(rate: SearchRate, ask: Ask) -> Limits:
 class SearchRate(SearchNumber):
     """FPIR, FNIR or CMC.
 
-    metric
-        ``"fpir"``: searches of people who are not enrolled that return somebody. ``"fnir"``: searches of enrolled
-        people whose mate is not returned. ``"cmc"``: those whose mate is within the best candidates.
-    threshold
-        In the units of the scores; None for CMC.
-    rank
-        None for FPIR.
-    part : Unmated or Ranked
-        The searches.
-    gallery
-        The default target of intervals and variances.
+    ``"fpir"``: searches of people who are not enrolled that return somebody. ``"fnir"``: searches of enrolled people
+    whose mate is not returned. ``"cmc"``: those whose mate is within the best candidates, whatever the score. `gallery`
+    is the default target of intervals and variances.
     """
 
     metric: str
@@ -282,15 +274,7 @@ def _union(point: FnirAtFpir, ask: Ask) -> Limits:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FnirAtFpir(SearchNumber):
-    """FNIR where the threshold is set for a given FPIR; its interval accounts for the estimated threshold.
-
-    target
-        The FPIR.
-    threshold
-        Where it is met on these searches, in the units of the scores.
-    fpir, fnir
-        Both rates there.
-    """
+    """FNIR where the threshold is set for a given FPIR, `target`; its interval accounts for the estimated threshold."""
 
     target: float
     threshold: float
@@ -323,17 +307,7 @@ class FnirAtFpir(SearchNumber):
         return self.fpir.part.best, self.fnir.part.ordered
 
     def along(self, fpir: FloatArray | float, tail: float, gallery: Gallery) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper limits of FNIR at other FPIRs too, by the latent models of both rates.
-
-        Parameters
-        ----------
-        fpir
-            One or several.
-        tail
-            The probability left beyond each limit.
-        gallery
-            ``"random"`` or ``"fixed"``.
-        """
+        """Lower and upper limits of FNIR at other FPIRs too, by the latent models of both rates, `tail` beyond each."""
         hits, misses = self.fpir.latent_model(gallery), self.fnir.latent_model("fixed")
         deviates = self.fpir.deviate(tail), self.fnir.deviate(tail)
         return limits_at_fpir(*self.scores, hits, misses, fpir, deviates)
@@ -364,13 +338,7 @@ def _log_t(number: Selectivity, ask: Ask) -> Limits:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Selectivity(SearchNumber):
-    """SEL: the mean number of enrolled people who reach the threshold in a search without a mate, N·FMR.
-
-    threshold
-        In the units of the scores.
-    part
-        Who reached it.
-    """
+    """SEL: the mean number of enrolled people who reach the threshold in a search without a mate, N·FMR."""
 
     threshold: float
     part: HitList = field(repr=False)
@@ -448,14 +416,7 @@ class RateAtSize(SearchNumber):
     By ``"auto"`` smaller galleries have a ``"u-statistic"``, larger ones to eight times the gallery searched
     ``"latent"`` (a probit-normal model), and those beyond ``"bound"``: a bracket without a model.
 
-    metric
-        ``"fpir@size"`` or ``"cmc@size"``.
-    size
-        N', the gallery asked about.
-    threshold, rank
-        Whichever the rate has.
-    part
-        Who reached the threshold (CMC: who beat the mate) in the gallery searched.
+    `part` is who reached the threshold (CMC: who beat the mate) in the gallery searched.
     """
 
     metric: str

@@ -45,14 +45,9 @@ SIZES = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
 
 @dataclass(frozen=True)
 class Hub(Shown):
-    """An enrolled person who receives false hits.
+    """An enrolled person who receives false hits: searches in which this person alone reached the threshold.
 
-    identity
-        Who.
-    hits
-        Searches in which this person alone reached the threshold.
-    share
-        Of all such searches.
+    `share` is that of all such searches.
     """
 
     identity: Any
@@ -64,14 +59,9 @@ class Hub(Shown):
 class SearchCurve(Shown):
     """A rate of searches along something, with a pointwise band; arrays of shape (K,).
 
-    along, metric
-        ``"fpir"`` and ``"fnir"`` (a trade-off), ``"rank"`` and ``"cmc"``, or ``"size"`` and ``"fpir"``.
-    at
-        In words, what is the same all along: a rank, or a threshold.
-    searched
-        N, the enrolled people.
-    independent
-        Along sizes, 1 − (1 − FMR)^N, as if hits were independent: always too high.
+    `along` and `metric` are ``"fpir"`` and ``"fnir"`` (a trade-off), ``"rank"`` and ``"cmc"``, or ``"size"`` and
+    ``"fpir"``; `at` says what is the same all along. `independent`, along sizes, is 1 − (1 − FMR)^N, as if hits were
+    independent: always too high.
     """
 
     along: Literal["fpir", "rank", "size"]
@@ -99,15 +89,7 @@ class SearchCurve(Shown):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Searches(Judged, Shown):
-    """Searches of a gallery, with every rate that is reported of them.
-
-    tally
-        The best candidates of each search.
-    notes
-        What a reader must know about these searches.
-    group
-        The group of each person searched for, where probes have groups.
-    """
+    """Searches of a gallery, with every rate that is reported of them."""
 
     tally: SearchTally
     notes: tuple[Note, ...] = field(default=())
@@ -185,10 +167,8 @@ class Searches(Judged, Shown):
 
         Parameters
         ----------
-        threshold
-            As for `fpir`.
-        rank
-            The mate must be among this many best candidates.
+        threshold, rank
+            The mate must reach the threshold and be among this many best candidates.
         """
         return self._fnir_at(self.oriented(threshold), rank)
 
@@ -207,10 +187,8 @@ class Searches(Judged, Shown):
 
         Parameters
         ----------
-        fpir
-            The target FPIR, between 0 and 1.
-        rank
-            As for `fnir`.
+        fpir, rank
+            The target FPIR, between 0 and 1; the rank as for `fnir`.
         """
         threshold = self.threshold_at_fpir(fpir)
         at = -threshold if self.tally.distance else threshold
@@ -234,10 +212,8 @@ class Searches(Judged, Shown):
         ----------
         size
             N', how many people would be enrolled.
-        threshold
-            For FPIR.
-        rank
-            For CMC instead; only rank 1 can be carried to another size.
+        threshold, rank
+            For FPIR, or for CMC instead; only rank 1 can be carried to another size.
         """
         check_whole(size, "size")
         if (threshold is None) == (rank is None):
@@ -256,7 +232,7 @@ class Searches(Judged, Shown):
         Parameters
         ----------
         fpir
-            Between 0 and 1.
+            As for `fnir_at_fpir`.
         """
         check_rate(fpir, "fpir", "0.01")
         self._fpir_at(np.inf)._must_be_defined()
@@ -269,30 +245,17 @@ class Searches(Judged, Shown):
 
         Parameters
         ----------
-        fpir
-            The FPIR to stay below.
-        confidence
-            With which it does.
+        fpir, confidence
+            The FPIR to stay below, and the level of its bound.
         gallery
             ``"random"``: enrolled people are a sample; ``"fixed"``: this gallery.
         method
-            Of the upper bound; see `SearchRate.interval`.
+            As for `Number.interval`.
 
         Raises
         ------
         DataError
             When no threshold of these searches supports the claim.
-
-        Examples
-        --------
-        >>> import matchbound as mb
-        >>> import numpy as np
-        >>> rng = np.random.default_rng(0)
-        >>> people = mb.Embeddings(rng.standard_normal((400, 8)), np.arange(400))
-        >>> gallery = mb.Embeddings(people.vectors[:50], np.arange(50))
-        >>> found = mb.search(gallery, mb.Embeddings(people.vectors[40:], np.arange(40, 400)))
-        >>> found.threshold_for(0.2).upper_bound() <= 0.2
-        True
         """
         check_rate(fpir, "fpir", "0.01")
         tail_of(confidence, "upper")
@@ -341,9 +304,7 @@ class Searches(Judged, Shown):
         ----------
         group
             From identity (text or a whole number, as in these searches) to group; by default the groups of the probes.
-        threshold
-            As for `fpir`.
-        rank
+        threshold, rank
             As for `fnir`.
         """
         known = self.group if group is None else group
@@ -362,12 +323,8 @@ class Searches(Judged, Shown):
 
         Parameters
         ----------
-        rank
-            As for `fnir`.
-        level
-            Of the band.
-        gallery
-            As for `threshold_for`.
+        rank, level, gallery
+            As for `fnir`, `Number.interval` and `threshold_for`.
         """
         for rate in (self._fpir_at(np.inf), self.cmc(1)):
             rate._must_be_defined()
@@ -386,12 +343,8 @@ class Searches(Judged, Shown):
 
         Parameters
         ----------
-        ranks
-            Up to which rank.
-        level
-            Of the band.
-        gallery
-            As for `threshold_for`.
+        ranks, level, gallery
+            Up to which rank; the others as for `trade_off`.
         """
         last = min(ranks, self.tally.ranks, self.gallery_size)
         places = np.arange(1, last + 1)
@@ -405,12 +358,10 @@ class Searches(Judged, Shown):
 
         Parameters
         ----------
-        threshold
-            As for `fpir`.
+        threshold, level
+            As for `fpir` and `Number.interval`.
         sizes
             Numbers of enrolled people; by default from a quarter of the gallery searched.
-        level
-            Of the band.
         """
         base = self.gallery_size
         chosen = sorted({max(2, round(share * base)) for share in SIZES} if sizes is None else {int(s) for s in sizes})
@@ -435,20 +386,10 @@ class Searches(Judged, Shown):
 
         Parameters
         ----------
-        kind
-            ``"trade-off"``, ``"cmc"`` or ``"size"``.
-        threshold, rank
-            At which it is drawn.
-        level
-            Of the band.
-        gallery
-            As for `threshold_for`.
-        ax
-            Axes to draw on; by default a new figure.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
+        kind, threshold, rank
+            What to draw, and where.
+        level, gallery, ax
+            As for `trade_off`; by default on a new figure.
         """
         from matchbound.show.figures import search_figure
         from matchbound.show.mpl import draw
@@ -473,10 +414,8 @@ class Searches(Judged, Shown):
 
         Parameters
         ----------
-        threshold
-            As for `fpir`.
-        top
-            How many, most hits first.
+        threshold, top
+            As for `fpir`; and how many people.
         """
         u = self._single_hits(threshold)
         order = np.argsort(-u, kind="stable")[:top]

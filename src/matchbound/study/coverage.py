@@ -70,34 +70,21 @@ MOST_ROWS = 10_000
 class CoverageRow(Shown):
     """One method at one level for one rate.
 
-    metric
-        ``"far"``, ``"frr"`` or ``"frr@far"``.
     target
         The rate that the threshold was meant to give; the FAR of ``"frr@far"``.
     truth
         The rate of the population at the threshold: what intervals were to cover.
-    threshold
-        In the units of the scores.
-    method, level
-        The intervals.
-    n_identities
-        Identities in each data set.
     replications
         Data sets on which the interval was defined.
     coverage, coverage_low, coverage_high
         Share of them whose interval held the truth, with its own 95% Wilson interval.
     missed_below, missed_above
         Share of them whose interval lay wholly below, and wholly above, the truth.
-    mean_width, median_width
-        Of the intervals.
     coverage_adjusted
         Where data sets were drawn without replacement from a limited population: the coverage in an unlimited one, to
         first order. Drawing G of H identities makes the variance of a rate (1 − G/H) times as large, so that intervals
         seem to cover more than they would; where G/H is not small look at this, not at `coverage`. Equal to `coverage`
         for synthetic models.
-    mean_estimate
-        Of the rate, over data sets.
-
     """
 
     metric: str
@@ -123,16 +110,8 @@ class CoverageRow(Shown):
 class CoverageStudy(Shown):
     """The results of a study.
 
-    rows : tuple of CoverageRow
-        Tidy: one for each rate, method and level (and number of identities).
-    seed
-        Of the study.
-    n_resamples
-        Bootstrap replicates of each interval.
-    source
-        What the data sets were.
-    outcomes : tuple of Outcomes
-        Limits of every interval of every replication, for each number of identities.
+    `rows` is tidy: one for each rate, method and level (and number of identities). `outcomes` has the limits of every
+    interval of every replication, for each number of identities.
     """
 
     rows: tuple[CoverageRow, ...] = field(repr=False)
@@ -156,12 +135,7 @@ class CoverageStudy(Shown):
     def to_csv(self, path: str | os.PathLike[str], header: Mapping[str, Any] | None = None) -> None:
         """Write the rows as CSV after lines ``# key: value``; the file appears whole or not at all.
 
-        Parameters
-        ----------
-        path
-            The file to write.
-        header
-            Further facts for the first lines, by key.
+        `header` has further facts for the first lines.
         """
         facts = {"source": self.source, "seed": self.seed, **(header or {})}
         head = "".join(f"# {key}: {value}\n" for key, value in facts.items())
@@ -172,13 +146,8 @@ class CoverageStudy(Shown):
     ) -> Sequence[Axes]:
         """Draw the study; the figure is ``axes[0].figure``.
 
-        Parameters
-        ----------
-        kind
-            ``"nominal"``: coverage against the level, a panel for each rate. ``"rate"``: coverage against the rate.
-            ``"identities"``: coverage against the number of identities.
-        level
-            Which level, for ``"rate"`` and ``"identities"``.
+        ``"nominal"``: coverage against the level, a panel for each rate. ``"rate"`` and ``"identities"``: coverage at
+        `level` against the rate, or the number of identities.
         """
         if kind not in PANELS:
             raise UsageError(f"kind must be 'nominal', 'rate' or 'identities'; got {kind!r}")
@@ -253,26 +222,24 @@ def coverage_study(
     levels
         Nominal levels.
     G
-        Identities in each data set; several give one study each, one after the other.
+        Identities in each data set; several give one study each.
     M
         Instances of each identity: exactly M for a model (by default its own law), at most M for embeddings (by default
         10, as in the paper). Comparisons are taken as they are.
     rates
         Target rates, ``{"far": […], "frr": […]}``; or ``{"frr@far": […]}`` for FRR at the sample's own thresholds for
         these FARs.
-    replications
-        Data sets.
+    replications, n_resamples
+        Data sets, and replicates of each bootstrap.
     rng
         Seed; replication r draws from ``SeedSequence(seed, spawn_key=(r,))``, whoever makes it.
-    n_resamples
-        Replicates of each bootstrap.
     workers, executor
         Processes on this machine; or a Dask client, or any executor of `concurrent.futures`. A script that asks for
         several processes must guard its entry with ``if __name__ == "__main__":``.
     resume
         A file (``.npz``) in which finished replications are kept; the same call again continues where it stopped.
     progress
-        Called as ``progress(done, total)``.
+        As for `evaluate`.
     truth_identities, cache
         Size of the simulated population, and a folder in which it is kept.
 

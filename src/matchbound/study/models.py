@@ -40,13 +40,7 @@ LEDGERS = 20
 
 @dataclass(frozen=True)
 class Geometric:
-    """Geometric numbers of instances: `least`, and each further one with a fixed probability.
-
-    mean
-        Mean number of instances, at least `least`.
-    least, most
-        Every identity has at least `least` and at most `most` instances (larger draws are cut).
-    """
+    """Geometric numbers of instances: `least`, and each further one with a fixed probability; cut at `most`."""
 
     mean: float
     least: int = 1
@@ -156,7 +150,7 @@ class SyntheticModel:
         Parameters
         ----------
         sizes
-            Instances of each person, or how they are drawn.
+            As for the model.
         """
         return replace(self, sizes=sizes)
 
@@ -181,10 +175,8 @@ class SyntheticModel:
 
         Parameters
         ----------
-        n_identities, rng, dtype
-            How many people, the generator, and the type of the vectors.
-        sizes
-            Instances of each; by default they are drawn.
+        n_identities, rng, sizes, dtype
+            By default sizes are drawn; `dtype` is that of the vectors.
         """
         if sizes is None:
             sizes = self.draw_sizes(n_identities, rng)
@@ -225,10 +217,9 @@ class SyntheticModel:
         ----------
         far, frr
             Target rates, each strictly between 0 and 1.
-        n_identities
-            Size of the population; the standard errors that come with the answer shrink with its root.
-        rng
-            Seed of the population.
+        n_identities, rng
+            Size and seed of the population; the standard errors that come with the answer shrink with the root of its
+            size.
         cache
             A folder in which the population's score distributions are kept for the next time.
         """
@@ -266,16 +257,9 @@ class SyntheticModel:
 
 @dataclass(frozen=True)
 class TrueRate:
-    """A rate of the population and where it is met.
+    """A rate of the population, and the distance at which it is met.
 
-    metric
-        ``"far"`` or ``"frr"``.
-    rate
-        The true rate at `threshold`.
-    threshold
-        Of the distance.
-    standard_error
-        Of the true rate at this threshold: the population is large, not infinite.
+    `standard_error` is that of the true rate at this threshold: the population is large, not infinite.
     """
 
     metric: str
@@ -294,11 +278,7 @@ class Truth:
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """How often distances fall in each bin, in several independent parts of a population.
-
-    impostor, genuine : int64 arrays, shape (LEDGERS, BINS)
-        Comparisons by distance.
-    """
+    """How often distances fall in each bin, in several independent parts of a population; shape (LEDGERS, BINS)."""
 
     impostor: IntArray = field(repr=False)
     genuine: IntArray = field(repr=False)

@@ -45,14 +45,9 @@ BLOCK = 20
 class Cell:
     """One rate that a study asks about.
 
-    metric
-        ``"far"``, ``"frr"``, or ``"frr@far"``: FRR at the sample's own threshold for a FAR.
-    target
-        The rate that the threshold was meant to give; the FAR of ``"frr@far"``.
-    threshold
-        In the units of the scores; the population's, for ``"frr@far"``.
-    truth
-        The rate of the population at this threshold: what an interval must cover.
+    ``"frr@far"`` is FRR at the sample's own threshold for a FAR, and `threshold` then the population's. `target` is the
+    rate that the threshold was meant to give (that FAR); `truth` is the population's rate there: what an interval must
+    cover.
     """
 
     metric: Metric
@@ -106,9 +101,8 @@ class NamedMethod:
 class Outcomes:
     """What the intervals of R replications were.
 
-    limits : float64 array, shape (R, cells, methods, levels, 2)
-        NaN where a data set has no comparisons of the kind.
-    errors, comparisons : float64 arrays, shape (R, cells)
+    `limits` has shape (R, cells, methods, levels, 2), NaN where a data set has no comparisons of the kind; `errors` and
+    `comparisons` have shape (R, cells).
     """
 
     limits: FloatArray = field(repr=False)
