@@ -47,14 +47,9 @@ def tally_embeddings(
 ) -> Tally:
     """Tally every pair of rows at every threshold; the counts are those of the float64 scores, exactly.
 
-    Parameters
-    ----------
-    thresholds
-        Shape (K,), in any order; the tally has them in this order.
-    pairs
-        Whether to keep n_ij, the errors of each pair of identities, at each threshold.
-    prune
-        How to rule comparisons out before they are scored; see `make_job`.
+    - thresholds, shape (K,): in any order, which the tally keeps.
+    - pairs: whether to keep n_ij, the errors of each pair of identities, at each threshold.
+    - prune: how to rule comparisons out before they are scored; see `make_job`.
     """
     options = options or RunOptions()
     given, distinct, place = sorted_thresholds(thresholds, source.distance)
@@ -77,10 +72,8 @@ def tally_embeddings(
 class AllPairsJob:
     """All that a worker needs to tally any block of a run.
 
-    thresholds : float64, shape (K,)
-        Thresholds among oriented scores, ascending.
-    raw : float32 or float64, shape (n, d)
-    lengths, scales : float64, shape (n,)
+    - thresholds, shape (K,): thresholds among oriented scores, ascending.
+    - raw, float32 or float64, shape (n, d); lengths, scales, shape (n,)
     """
 
     layout: Layout
@@ -103,11 +96,9 @@ class AllPairsJob:
 
     @property
     def n_blocks(self) -> int:
-        """How many blocks there are."""
         return self.layout.n_blocks if self.thresholds.size else 0
 
     def worker(self) -> AllPairsWorker:
-        """A new worker with an empty partial tally."""
         return AllPairsWorker(self)
 
     def rows(self) -> Rows:
@@ -140,12 +131,9 @@ def make_job(
 ) -> AllPairsJob:
     """Prepare a run at thresholds among oriented scores, ascending.
 
-    prune
-        Whether to rule comparisons out by products of their rows rounded to bytes: not at all (``"none"``), with the
-        best instructions of this processor (``"best"``) or with others by name; by default what is cheapest according
-        to a sample of the data. The counts are the same.
-    workers
-        Threads to prepare with; by default one per core.
+    - prune: whether to rule comparisons out by products of their rows rounded to bytes: not at all (``"none"``), with
+      the best instructions of this processor (``"best"``) or with others by name; by default what is cheapest according
+      to a sample of the data. The counts are the same.
     """
     raw = source.vectors
     if raw.dtype == np.float16:
@@ -233,7 +221,6 @@ class AllPairsWorker:
         self._grid: Grid | None = None
 
     def add(self, block: int) -> None:
-        """Tally a block."""
         for first, second in self._job.layout.tasks_of(block):
             self._bin(first, second, *self._cut(first, second))
 

@@ -47,10 +47,8 @@ def fingerprint(*parts: Any) -> str:
 class Checkpoint:
     """A file that a run is written to and resumed from.
 
-    path
-        Where; written beside and renamed, so that it is whole at any moment.
-    fingerprint
-        Which data and parameters it belongs to.
+    - path: where; written beside and renamed, so that it is whole at any moment.
+    - fingerprint: which data and parameters it belongs to.
     """
 
     path: Path
@@ -78,10 +76,7 @@ class Checkpoint:
     def load(self, n_blocks: int, restore: Callable[[dict[str, NDArray[Any]], set[int]], P]) -> P | None:
         """What an earlier run held of `n_blocks` blocks; None where there is no file.
 
-        Raises
-        ------
-        DataError
-            Where the file is no checkpoint, was changed since it was written, or belongs to another run.
+        Raises DataError where the file is no checkpoint, was changed since it was written, or belongs to another run.
         """
         if not self.path.exists():
             return None

@@ -46,8 +46,7 @@ def run_on(
 ) -> Partial:
     """Tally the blocks on the cluster of a ``distributed.Client``, or of the scheduler at an address.
 
-    sent
-        Arrays that are on the cluster already, by digest; what is sent now is added.
+    - sent: arrays that are on the cluster already, by digest; what is sent now is added.
     """
     with connected(client) as opened:
         known = sent if sent is not None and opened is client else {}
@@ -112,7 +111,6 @@ class SerializedJob:
         return SerializedJob(make, kept, places), [np.ascontiguousarray(parts[at]) for at in places]
 
     def job(self, arrays: Sequence[NDArray[Any]]) -> Any:
-        """The job again."""
         parts = list(self.parts)
         for at, array in zip(self.places, arrays, strict=True):
             parts[at] = array

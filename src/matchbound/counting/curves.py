@@ -100,8 +100,7 @@ def _least_similarity(source: Embeddings, block: int = 65536) -> float:
 class Steps:
     """Points of a curve without the identities: arrays of shape (K,), from the strictest to the most lenient.
 
-    totals
-        Impostor and genuine comparisons.
+    - totals: impostor and genuine comparisons.
     """
 
     similarity: FloatArray
@@ -125,10 +124,8 @@ class Steps:
 class Asked:
     """Where a curve is to be exact.
 
-    matches, nonmatches
-        Numbers of false matches and of false non-matches whose thresholds are asked for.
-    equal
-        Whether the point where FAR and FRR are equal is asked for.
+    - matches, nonmatches: numbers of false matches and of false non-matches whose thresholds are asked for.
+    - equal: whether the point where FAR and FRR are equal is asked for.
     """
 
     matches: tuple[int, ...] = ()
@@ -154,11 +151,6 @@ def refined_curve(curve: SteppedCurve, recount: Recount, asked: Asked) -> Steppe
     strictest one with at most so many. Between the two points of the curve where that changes, some hundred thresholds
     are counted, then as many between the two where it changes now, until at most one comparison lies between them, or
     no number does. The two points between which FAR passes FRR are found in the same way.
-
-    Parameters
-    ----------
-    recount
-        Counts the comparisons again.
     """
     steps = Steps(curve.similarity, curve.false_matches, curve.false_nonmatches, (curve.n_impostor, curve.n_genuine))
     scored = _with_every_score(steps, recount, asked)

@@ -69,13 +69,8 @@ class StrangeTableError(MatchboundError):
 class ScoreSample:
     """Similarities of a table, increasing: all of them, or a sample that is the same whenever it is taken.
 
-    genuine, impostor : float64 arrays
-    owner : int64 array
-        The identity of each genuine one.
-    totals : (int, int)
-        Genuine and impostor comparisons.
-    ends : (float, float)
-        The least and the largest of all similarities.
+    - owner: the identity of each genuine one; totals: genuine and impostor comparisons.
+    - ends: the least and the largest of all similarities.
     """
 
     genuine: FloatArray
@@ -98,7 +93,6 @@ class TableOnDisk(Recount):
 
     @cached_property
     def distance(self) -> bool:
-        """Whether small scores mean "same"."""
         if self.source.distance is not None:
             return self.source.distance
         return self.plain.roles.distance if self.plain is not None else scan_scores(self.source).distance
@@ -108,7 +102,6 @@ class TableOnDisk(Recount):
         return self._tally(thresholds, bool(pairs), options or self.options)
 
     def genuine(self, thresholds: FloatArray) -> Tally:
-        """Genuine comparisons at other thresholds; what the tally says of impostor ones means nothing."""
         sample = self.sample
         if sample.genuine.size < sample.totals[0]:
             return self._tally(thresholds, False, self.options, genuine=True)
@@ -171,7 +164,6 @@ class TableOnDisk(Recount):
             return self._rows(connection).sample()
 
     def scores_between(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
-        """Distinct similarities strictly inside some ranges, and how many comparisons of either kind have each."""
         ranges = zip(low.tolist(), high.tolist(), strict=True)
         inside = " or ".join(f"(s > '{one!r}'::double and s < '{two!r}'::double)" for one, two in ranges)
         with self._connected() as connection:
@@ -280,7 +272,6 @@ class PartOfTable(OfComparisons):
 
     @cached_property
     def source(self) -> Comparisons:  # type: ignore[override]
-        """The comparisons."""
         table, identities = self._part  # type: ignore[attr-defined]
         comparisons: Comparisons = table.read_among(identities)
         return comparisons
@@ -489,11 +480,9 @@ class FileCells(Partial):
     sound: bool = True
 
     def copy(self) -> FileCells:
-        """The same, in a list of its own."""
         return FileCells(list(self.files), set(self.blocks), self.sound)
 
     def join(self, other: FileCells, workers: int | None) -> None:
-        """Take over what `other` holds."""
         self.files += other.files
 
 
@@ -507,11 +496,9 @@ class FilesJob:
 
     @property
     def n_blocks(self) -> int:
-        """One for each file."""
         return len(self.plain.files)
 
     def worker(self) -> _FileWorker:
-        """A new worker that holds nothing yet."""
         return _FileWorker(self)
 
 

@@ -62,12 +62,8 @@ class LocalExecutor:
 
         Parameters
         ----------
-        job
-            What to count.
-        blocks
-            Numbers of the blocks.
-        watch
-            Who is told when a block is done.
+        job, blocks, watch
+            As for `matchbound.counting.run.Executor.run`.
         """
         count = max(1, min(self.workers or available_cores(), len(blocks)))
         with one_blas_thread():
@@ -104,12 +100,8 @@ class DaskExecutor:
 
         Parameters
         ----------
-        job
-            What to count.
-        blocks
-            Numbers of the blocks.
-        watch
-            Who is told when a block is done.
+        job, blocks, watch
+            As for `matchbound.counting.run.Executor.run`.
         """
         from matchbound.counting.cluster import run_on
 
@@ -194,16 +186,11 @@ def _until_all_end(crew: _Crew, tasks: Sequence[Future[None]], watch: RunWatch) 
 class RunOptions:
     """The arguments that every call that counts has in common.
 
-    workers
-        Threads on this machine; by default one per core. The result does not depend on it.
-    executor
-        Who runs the blocks, such as `DaskExecutor`; by default ``LocalExecutor(workers)``.
-    progress
-        Called as ``progress(done, total)`` after each block, from the thread that made the call.
-    checkpoint
-        A file to write the state of the run to, and to resume from.
-    checkpoint_every
-        Seconds between checkpoints.
+    - workers: threads on this machine; by default one per core. The result does not depend on it.
+    - executor: who runs the blocks, such as `DaskExecutor`; by default ``LocalExecutor(workers)``.
+    - progress: called as ``progress(done, total)`` after each block, from the thread that made the call.
+    - checkpoint: a file to write the state of the run to, and to resume from.
+    - checkpoint_every: seconds between checkpoints.
     """
 
     workers: int | None = None
@@ -227,7 +214,6 @@ class RunOptions:
         self.runner()
 
     def runner(self) -> Executor:
-        """Who runs the blocks."""
         return self.executor or LocalExecutor(self.workers)
 
     def quietly(self) -> RunOptions:
@@ -246,12 +232,9 @@ def _checkpoint_path(path: str | os.PathLike[str]) -> Path:
 class Resume:
     """What a checkpoint must know of a run.
 
-    mark
-        Gives a digest of the data and of everything that the blocks depend on; asked only where there is a checkpoint.
-    restore
-        Makes a partial result of the arrays of a file and the blocks; DataError where they are not those of this run.
-    size
-        Bytes that a checkpoint takes at least.
+    - mark: a digest of the data and of all that the blocks depend on; asked only where there is a checkpoint.
+    - restore: a partial result from the arrays of a file and the blocks; DataError where they are not of this run.
+    - size: bytes that a checkpoint takes at least.
     """
 
     mark: Callable[[], str]

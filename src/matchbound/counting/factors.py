@@ -30,11 +30,9 @@ TWO_STEPS = 2.0**500
 class Factors:
     """Sorted rows as float32 factors of the oriented values.
 
-    left, right : float32, shape (n, w)
-    reach : float64, shape (n,)
-        The length of each sorted row (after centring and scaling), at most 1.
-    scale : float
-        The power of two by which vectors were multiplied.
+    - left, right, float32, shape (n, w)
+    - reach, shape (n,): the length of each sorted row (after centring and scaling), at most 1.
+    - scale: the power of two by which vectors were multiplied.
     """
 
     left: Float32Array = field(repr=False)
@@ -112,8 +110,7 @@ def make_factors(
 ) -> Factors:
     """Build the factors of the sorted rows, reading the vectors in pieces (they may be a memory map).
 
-    lengths, scales : float64, shape (n,)
-        As `matchbound.kernels.exact.row_lengths` gives them, in the order of the data.
+    - lengths, scales, shape (n,): as `matchbound.kernels.exact.row_lengths` gives them, in the order of the data.
     """
     from matchbound.kernels.exact import frozen
     from matchbound.kernels.product import fill_rows, largest_offset

@@ -30,10 +30,7 @@ def joint_tally(
 ) -> JointTally:
     """Tally two systems whose rows are the same comparisons (see `matchbound.data.matching`), or the same instances.
 
-    Parameters
-    ----------
-    thresholds_a, thresholds_b : float64 arrays, shape (K,)
-        The k-th of one goes with the k-th of the other.
+    - thresholds_a, thresholds_b, shape (K,): the k-th of one goes with the k-th of the other.
     """
     both = shared_errors(a, b, thresholds_a, thresholds_b, options or RunOptions())
     one, two = (
@@ -65,8 +62,7 @@ def shared_errors(a: Source, b: Source, one: FloatArray, two: FloatArray, option
 class SharedErrors(Partial):
     """Comparisons of some blocks on which both systems err.
 
-    counts : int64, shape (2, K)
-        Impostor comparisons that both match, genuine ones that neither does, at each pair of thresholds.
+    - counts, shape (2, K): impostor comparisons that both match, genuine ones that neither does.
     """
 
     counts: IntArray
@@ -74,11 +70,9 @@ class SharedErrors(Partial):
     sound: bool = True
 
     def copy(self) -> SharedErrors:
-        """The same, in an array of its own."""
         return SharedErrors(self.counts.copy(), set(self.blocks), self.sound)
 
     def join(self, other: SharedErrors, workers: int | None) -> None:
-        """Add the counts of `other`."""
         self.counts += other.counts
 
 
@@ -93,11 +87,9 @@ class JointJob:
 
     @property
     def n_blocks(self) -> int:
-        """How many blocks there are."""
         return -(-len(self.a) // BLOCK_ROWS) if self.thresholds_a.size else 0
 
     def worker(self) -> JointWorker:
-        """A new worker that has counted nothing."""
         return JointWorker(self)
 
     @cached_property
@@ -106,7 +98,6 @@ class JointJob:
         return _Matches(self.a), _Matches(self.b)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What goes to another process is the data."""
         parts = (self.a.vectors, self.a.similarity, self.b.vectors, self.b.similarity, self.a.codes)
         return _received, (*parts, self.thresholds_a, self.thresholds_b)
 
@@ -126,7 +117,6 @@ class JointWorker:
         self._matches = job.matches
 
     def add(self, block: int) -> None:
-        """Count a block."""
         job, both = self._job, self.partial.counts
         n = len(job.a)
         rows = slice(block * BLOCK_ROWS, min((block + 1) * BLOCK_ROWS, n))

@@ -27,9 +27,9 @@ TASKS_PER_BLOCK = 4
 class Piece(NamedTuple):
     """A rectangle of comparisons that is multiplied out and tallied at once.
 
-    row0, rows, col0, cols : positions among the sorted rows
-    diagonal : whether rows and columns overlap, so that only columns behind the row count
-    last : whether the identity of the last row is complete after this piece
+    - row0, rows, col0, cols: positions among the sorted rows.
+    - diagonal: whether rows and columns overlap, so that only columns behind the row count.
+    - last: whether the identity of the last row is complete after this piece.
     """
 
     row0: int
@@ -44,18 +44,12 @@ class Piece(NamedTuple):
 class Layout:
     """Sorted rows, spans and blocks of a data set.
 
-    order : int64, shape (n,)
-        The row of the data at each sorted position (stable within an identity).
-    owner : int64, shape (n,)
-        The identity at each sorted position.
-    start : int64, shape (G + 1,)
-        The first sorted position of each identity, and n.
-    edges : int64, shape (spans + 1,)
-        The first sorted position of each span, and n.
-    tasks : int64, shape (tasks, 2)
-        Pairs of spans; the first is the one that gives the rows of the products.
-    block_edges : int64, shape (blocks + 1,)
-        The first task of each block.
+    - order, shape (n,): the row of the data at each sorted position (stable within an identity).
+    - owner, shape (n,): the identity at each sorted position.
+    - start, shape (G + 1,): the first sorted position of each identity, and n.
+    - edges, shape (spans + 1,): the first sorted position of each span, and n.
+    - tasks, shape (tasks, 2): pairs of spans; the first is the one that gives the rows of the products.
+    - block_edges, shape (blocks + 1,): the first task of each block.
     """
 
     order: IntArray = field(repr=False)
@@ -69,7 +63,6 @@ class Layout:
 
     @property
     def n_blocks(self) -> int:
-        """How many blocks there are."""
         return int(self.block_edges.size - 1)
 
     @property
@@ -88,7 +81,6 @@ class Layout:
         return int((self.owner[self.edges[1:] - 1] - self.owner[self.edges[:-1]]).max()) + 1
 
     def tasks_of(self, block: int) -> Iterator[tuple[int, int]]:
-        """The pairs of spans of a block."""
         for task in self.tasks[self.block_edges[block] : self.block_edges[block + 1]]:
             yield int(task[0]), int(task[1])
 

@@ -24,10 +24,9 @@ Kind = Literal["impostor", "genuine"]
 class GenuinePairs:
     """The genuine pairs of rows, numbered 0, 1, … from one identity to the next.
 
-    order : int64, shape (n,)
-        Rows by identity.
-    starts, ends : int64, shape (G,)
-        Where the rows of an identity begin in `order`; how many pairs it and those before it have.
+    - order, shape (n,): rows by identity.
+    - starts, ends, shape (G,): where the rows of an identity begin in `order`; how many pairs it and those before it
+      have.
     """
 
     order: IntArray = field(repr=False)
@@ -77,15 +76,7 @@ def impostor_pairs(source: Embeddings, size: int, rng: np.random.Generator) -> t
 
 
 class BlockScores:
-    """Scores of a block of rows with all rows from its first on, by a matrix product: right but for rounding.
-
-    Parameters
-    ----------
-    vectors
-        Shape (n, d).
-    dtype
-        The precision of the product.
-    """
+    """Scores of a block of rows with all rows from its first on, by a matrix product: right but for rounding."""
 
     def __init__(self, vectors: NDArray[Any], similarity: str, dtype: DTypeLike = np.float64) -> None:
         self.distance = similarity == "euclidean"
@@ -127,14 +118,9 @@ def similarity_at(
 ) -> FloatArray:
     """The similarity at which so many comparisons of a kind err, shape of `errors`.
 
-    Parameters
-    ----------
-    scores
-        Similarities, increasing. Where all genuine comparisons are to err, the answer lies above them all.
-    total
-        Of how many comparisons they are a sample; numbers of errors too small for it become three in the sample.
-    more
-        Errors in addition, after that.
+    - scores: similarities, increasing. Where all genuine comparisons are to err, the answer lies above them all.
+    - total: of how many comparisons they are a sample; numbers of errors too small for it become three in the sample.
+    - more: errors in addition, after that.
     """
     last = scores.size - 1
     if total is not None and total > scores.size:
@@ -187,9 +173,7 @@ def _impostor_blocks(scores: BlockScores, codes: IntArray) -> Iterator[tuple[int
 class ErringRows:
     """Comparisons on the wrong side of a threshold, worst first; arrays of shape (E,).
 
-    first, second : int64
-        Rows of embeddings; for a table of comparisons, its row, twice.
-    score : float64
+    - first, second: rows of embeddings; for a table of comparisons, its row, twice.
     """
 
     first: IntArray = field(repr=False)

@@ -30,12 +30,11 @@ class PartialTally(Partial):
 
     Thresholds are sorted from lax to strict and distinct; a comparison in bin b matches at the first b.
 
-    impostor, genuine : int64, shape (G, K)
-        Column b: impostor comparisons in bin b + 1, genuine comparisons in bin b, by identity.
-    moments : int64, shape (2, K)
-        What bin b + 1 adds to Σn² and Σnm over unordered pairs.
-    keys, bins, counts : lists of int64 arrays, matching
-        Identity pairs i·G + j (i < j) with comparisons in bin b + 1, and how many; empty unless pairs are kept.
+    - impostor, genuine, shape (G, K): column b: impostor comparisons in bin b + 1, genuine comparisons in bin b, by
+      identity.
+    - moments, shape (2, K): what bin b + 1 adds to Σn² and Σnm over unordered pairs.
+    - keys, bins, counts (lists of int64 arrays, matching): identity pairs i·G + j (i < j) with comparisons in bin
+      b + 1, and how many; empty unless pairs are kept.
     """
 
     impostor: IntArray = field(repr=False)
@@ -65,7 +64,6 @@ class PartialTally(Partial):
         return PartialTally(state["impostor"], state["genuine"], state["moments"], keys, bins, counts, blocks)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """All of it but the blocks, as arrays for a file."""
         none = np.empty(0, dtype=np.int64)
         return {
             "impostor": self.impostor,
@@ -77,13 +75,10 @@ class PartialTally(Partial):
         }
 
     def copy(self) -> PartialTally:
-        """The same, in sums of its own."""
         sums = (self.impostor.copy(), self.genuine.copy(), self.moments.copy())
         return PartialTally(*sums, list(self.keys), list(self.bins), list(self.counts), set(self.blocks), self.sound)
 
     def join(self, other: PartialTally, workers: int | None) -> None:
-        """Add the sums of `other`."""
-
         def add_up(start: int, stop: int) -> None:
             self.impostor[start:stop] += other.impostor[start:stop]
             self.genuine[start:stop] += other.genuine[start:stop]
@@ -143,10 +138,8 @@ def finish(
 ) -> Tally:
     """The tally of complete data; the sums of `partial` become its counts, and mean nothing any more as they were.
 
-    thresholds : float64, shape (K',)
-        As the user wrote them.
-    place : int64, shape (K',)
-        Where each is among the sorted distinct ones.
+    - thresholds, shape (K',): as the user wrote them.
+    - place, shape (K',): where each is among the sorted distinct ones.
     """
     identities, instances = source.identities, source.instance_counts
     moments = 2 * _from_the_end(partial.moments)[:, place]

@@ -62,8 +62,7 @@ def _n_pairs(source: Embeddings) -> int:
 class Recount(ABC):
     """Data that can be counted, and counted again: what a result may ask without knowing of which kind they are.
 
-    options
-        Who counts, where a call says nothing else.
+    - options: who counts, where a call says nothing else.
     """
 
     source: Any
@@ -136,7 +135,6 @@ class OfComparisons(Recount):
 
     @property
     def anonymous(self) -> bool:
-        """Whether it is not known who was compared."""
         return self.source.anonymous
 
     def tally(self, thresholds: FloatArray, *, pairs: bool | None = False, options: RunOptions | None = None) -> Tally:
@@ -150,7 +148,6 @@ class OfComparisons(Recount):
         return np.sort(similarity[genuine]), np.sort(similarity[~genuine])
 
     def genuine(self, thresholds: FloatArray) -> Tally:
-        """Genuine comparisons at other thresholds; what the tally says of impostor ones means nothing."""
         source = self.source
         rows = np.flatnonzero(source.genuine)
         return tally_of_rows(
@@ -167,11 +164,9 @@ class OfComparisons(Recount):
         return -chosen if self.source.distance else chosen
 
     def curve(self, options: RunOptions | None = None) -> SortedCurve:
-        """The curve with every step."""
         return sorted_curve_of(self.source, *self._sorted)
 
     def comparisons(self) -> Comparisons:
-        """The comparisons one by one."""
         return self.source
 
     def erring(self, threshold: float, metric: Metric, errors: int, most: int) -> ErringRows:
@@ -183,7 +178,6 @@ class OfComparisons(Recount):
         return worst(rows, rows, source.score[rows], metric, source.distance, most)
 
     def among(self, identities: IntArray) -> Recount:
-        """The comparisons among some identities, given by their positions, sorted."""
         return OfComparisons(self.source.among(identities), self.options)
 
 
@@ -194,7 +188,6 @@ class OfEmbeddings(Recount):
     all_pairs: ClassVar[bool] = True
 
     def tally(self, thresholds: FloatArray, *, pairs: bool | None = False, options: RunOptions | None = None) -> Tally:
-        """All pairs at any thresholds."""
         from matchbound.counting.allpairs import tally_embeddings
 
         tally = tally_embeddings(self.source, thresholds, options or self.options, pairs=bool(pairs))
@@ -211,7 +204,6 @@ class OfEmbeddings(Recount):
         return source.codes[first], -scores if source.distance else scores
 
     def genuine(self, thresholds: FloatArray) -> Tally:
-        """Genuine comparisons at other thresholds; what the tally says of impostor ones means nothing."""
         if self._genuine is None:
             return self.tally(thresholds)
         source, (owner, similarity) = self.source, self._genuine
@@ -220,14 +212,12 @@ class OfEmbeddings(Recount):
         )
 
     def thresholds_at(self, errors: IntArray, kind: Kind) -> FloatArray:
-        """Thresholds at which about so many comparisons err, shape of `errors`."""
         if kind == "impostor" or self._genuine is None or not self._genuine[1].size:
             return rank_scores(self.source, errors, kind)
         chosen = similarity_at(np.sort(self._genuine[1]), errors, kind)
         return -chosen if self.source.distance else chosen
 
     def settled(self, thresholds: FloatArray, errors: IntArray, counted: IntArray) -> FloatArray:
-        """Thresholds for numbers of impostor errors, made exact where a tally counted other numbers, shape (K,)."""
         return settle_ranks(self.source, thresholds, errors, counted)
 
     def for_curve(self, every: bool = False) -> Recount:
@@ -245,14 +235,10 @@ class OfEmbeddings(Recount):
         return curve_of_tally(self.tally(curve_thresholds(self.source), options=options))
 
     def comparisons(self) -> Comparisons:
-        """The comparisons one by one: all pairs are scored."""
         return self.source.comparisons()
 
     def erring(self, threshold: float, metric: Metric, errors: int, most: int) -> ErringRows:
-        """The worst of the pairs that erred.
-
-        For impostor pairs every row is taken for an identity, and genuine pairs are left out.
-        """
+        """For impostor pairs every row is taken for an identity, and genuine pairs are left out."""
         from matchbound.counting.allpairs import tally_embeddings
 
         source = self.source
@@ -284,14 +270,10 @@ class OfEmbeddings(Recount):
 
     @property
     def instance_counts(self) -> IntArray:
-        """M_i, shape (G,)."""
         return self.source.instance_counts
 
     def some(self, people: int, rows: int) -> Recount:
-        """The comparisons among at most so many identities and about so many embeddings, taken at random (seed 0).
-
-        Every identity that is taken keeps at least three of its embeddings, or all it has.
-        """
+        """Every identity that is taken keeps at least three of its embeddings, or all it has."""
         source, rng = self.source, np.random.default_rng(0)
         chosen = np.flatnonzero(source.instance_counts)
         if chosen.size > people:
@@ -306,7 +288,6 @@ class OfEmbeddings(Recount):
         return of_embeddings(source.take(kept), self.options)
 
     def among(self, identities: IntArray) -> Recount:
-        """The comparisons among some identities, given by their positions, sorted."""
         return of_embeddings(self.source.among(identities), self.options)
 
 
@@ -331,11 +312,9 @@ class OfScoredEmbeddings(OfEmbeddings):
         return replace(tally, impostor=replace(tally.impostor, compared=AllPairs(self.source.instance_counts)))
 
     def genuine(self, thresholds: FloatArray) -> Tally:
-        """Genuine comparisons at other thresholds; what the tally says of impostor ones means nothing."""
         return self._scored.genuine(thresholds)
 
     def thresholds_at(self, errors: IntArray, kind: Kind) -> FloatArray:
-        """Thresholds at which so many comparisons err, ties apart, shape of `errors`."""
         return self._scored.thresholds_at(errors, kind)
 
     def settled(self, thresholds: FloatArray, errors: IntArray, counted: IntArray) -> FloatArray:
@@ -343,11 +322,9 @@ class OfScoredEmbeddings(OfEmbeddings):
         return thresholds
 
     def curve(self, options: RunOptions | None = None) -> SortedCurve:
-        """The curve with every step."""
         return self._scored.curve()
 
     def comparisons(self) -> Comparisons:
-        """The comparisons one by one."""
         return self._scored.source
 
 
@@ -360,12 +337,8 @@ def of_embeddings(source: Embeddings, options: RunOptions) -> OfEmbeddings:
 def tally_comparisons(source: Comparisons, thresholds: FloatArray, *, pairs: bool = True) -> Tally:
     """Count errors by identity and by identity pair at each threshold.
 
-    Parameters
-    ----------
-    thresholds : float64 array, shape (K,)
-        In any order, in the units of the scores.
-    pairs
-        Keep n_ij at each threshold, as bootstraps that draw identities need; m_ij is kept in any case.
+    Thresholds are in any order, in the units of the scores. With `pairs`, n_ij is kept at
+    each threshold, as bootstraps that draw identities need; m_ij is kept in any case.
     """
     return tally_of_rows(
         source.a, source.b, source.similarity, thresholds, source.identities, source.distance,
@@ -383,10 +356,7 @@ def rank_scores(
     equal; with more than 3,000 rows they are those of a seeded random sample of rows, and numbers of errors too small
     for it get the threshold of its three most similar pairs. What errs at a threshold is for a tally to count.
 
-    Parameters
-    ----------
-    errors
-        Whole numbers: impostor comparisons that match, or genuine ones that do not.
+    `errors` are whole numbers: impostor comparisons that match, or genuine ones that do not.
     """
     wanted = np.atleast_1d(np.asarray(errors, dtype=np.int64))
     if isinstance(source, Comparisons):
@@ -414,12 +384,7 @@ def settle_ranks(source: Embeddings, thresholds: FloatArray, errors: IntArray, c
     Rounding of the matrix product puts pairs of all but equal scores in the wrong order. The score of the wanted rank
     lies in the band that rounding can reach, and only the pairs in it are scored exactly. Sampled ranks stay.
 
-    Parameters
-    ----------
-    thresholds : float64 array, shape (K,)
-        In the units of the scores.
-    errors, counted : int64 arrays, shape (K,)
-        The numbers of errors wanted, and those that a tally found.
+    `errors` and `counted` are the numbers of errors wanted, and those that a tally found, shape (K,) each.
     """
     off = np.flatnonzero(errors != counted)
     if not off.size or len(source) > EXACT_ROWS:

@@ -31,10 +31,8 @@ SHARE = 4.0
 class Partial(ABC):
     """What some blocks have given.
 
-    blocks : set of int
-        The blocks that are all in it, once each.
-    sound : bool
-        False while it is being changed, and for good when that was cut short.
+    - blocks: the blocks that are all in it, once each.
+    - sound: False while it is being changed, and for good when that was cut short.
     """
 
     blocks: set[int]
@@ -62,10 +60,7 @@ class Partial(ABC):
     def taking(self, blocks: Collection[int]) -> Iterator[None]:
         """Change it inside, by all that these blocks give; a change that is cut short spoils it.
 
-        Raises
-        ------
-        MatchboundError
-            Where one of the blocks is held already, or an earlier change was cut short.
+        Raises MatchboundError where one of the blocks is held already, or an earlier change was cut short.
         """
         self.check()
         shared = self.blocks.intersection(blocks)
@@ -217,10 +212,8 @@ class HeldSignals:
 class RunWatch:
     """Follows a run from the thread that started it: progress for the caller, checkpoints for the next run.
 
-    before
-        What an earlier run had counted.
-    every
-        Seconds between snapshots; 0 for one after each block.
+    - before: what an earlier run had counted.
+    - every: seconds between snapshots; 0 for one after each block.
     """
 
     n_blocks: int
@@ -235,14 +228,12 @@ class RunWatch:
         self._next = time.monotonic() + self.every
 
     def done(self, blocks: int) -> None:
-        """So many more blocks are done."""
         for _ in range(blocks):
             self._done += 1
             if self.progress is not None:
                 self.progress(self._done, self.n_blocks)
 
     def wants_snapshot(self) -> bool:
-        """Whether it is time to write the state down."""
         return self.checkpoint is not None and time.monotonic() >= self._next
 
     def snapshot(self, parts: Sequence[Partial], *, last: bool = False) -> None:

@@ -47,9 +47,9 @@ MUST_SAVE = 0.9
 class Costs(NamedTuple):
     """Nanoseconds per comparison on one core; only their ratios matter, and only for speed.
 
-    column, fixed : a column of the full product; the rest of a comparison that reaches no threshold
-    byte, screened_fixed : a coordinate of the screen; the rest of a comparison that does not pass
-    survivor : finishing a comparison that passes, per column of the full product
+    - column, fixed: a column of the full product; the rest of a comparison that reaches no threshold.
+    - byte, screened_fixed: a coordinate of the screen; the rest of a comparison that does not pass.
+    - survivor: finishing a comparison that passes, per column of the full product.
 
     The defaults were measured on Zen 4. There VNNI of 512 and of 256 bits and AVX2 differ by less than a quarter in the
     ratio of byte to column, so one set serves all.
@@ -83,9 +83,8 @@ def best_kind(force: bool = False) -> type[Screen] | None:
 class Rounded(NamedTuple):
     """Rows in whole steps.
 
-    whole : int8, shape (n, d rounded up to fours)
-    error, length : float64, shape (n,)
-        ‖x − step·whole‖ and ‖step·whole‖, rounded up.
+    - whole, int8, shape (n, d rounded up to fours)
+    - error, length, shape (n,): ‖x − step·whole‖ and ‖step·whole‖, rounded up.
     """
 
     whole: ByteArray
@@ -119,16 +118,9 @@ def screen_that_pays(
 ) -> Screen | None:
     """A screen where a sample of the data says that it pays, None elsewhere.
 
-    Parameters
-    ----------
-    value
-        The lowest threshold among oriented values.
-    genuine_share
-        The share of comparisons that are genuine; most of them have to be finished.
-    costs
-        What the choice depends on; None: give one wherever it is possible, whether or not it pays.
-    kind
-        Which instructions to use; by default the widest.
+    - value: the lowest threshold among oriented values.
+    - genuine_share: the share of comparisons that are genuine; most of them have to be finished.
+    - costs: what the choice depends on; None: give one wherever it is possible, whether or not it pays.
     """
     (n, width), d = factors.left.shape, factors.dimension
     kind = kind or best_kind(costs is None)

@@ -54,15 +54,9 @@ REACH = 1.0 + 1e-6
 class Scores:
     """Products of probes and pieces of a gallery, and how far they can be below the exact values.
 
-    Parameters
-    ----------
-    gallery, probes : float32 or float64 arrays, shapes (m, d) and (n, d)
-    owner : int64 array, shape (m,)
-        The enrolled person of each template, 0..size − 1.
-    own : int64 array, shape (n,)
-        The enrolled person whom each probe shows, or −1.
-    mean
-        Whether scores of several templates are averaged: columns are then people, else templates.
+    `gallery`, `probes`, `owner` and `own` are as for `SearchJob`.
+
+    - mean: whether scores of several templates are averaged: columns are then people, else templates.
     """
 
     def __init__(
@@ -192,15 +186,10 @@ def _largest(rows: NDArray[Any], centre: FloatArray) -> float:
 class Bytes:
     """Columns as bytes, for screens of probes.
 
-    kind : which instructions
-    panels : uint8, flat; starts : int32, flat
-        See `matchbound.kernels.screen.Screen`.
-    step, row_step : float
-        t and s, the steps of columns and of probes.
-    longest : float
-        The largest ‖t·p‖ of all columns.
-    steps : int
-        Words of four bytes per row.
+    - kind: which instructions; panels (uint8, flat), starts (int32, flat): see `matchbound.kernels.screen.Screen`.
+    - step, row_step: t and s, the steps of columns and of probes.
+    - longest: the largest ‖t·p‖ of all columns.
+    - steps: words of four bytes per row.
     """
 
     kind: type[Screen]
@@ -291,19 +280,11 @@ GUESS = 2.5
 class SearchJob:
     """All that a worker needs to search with any block of probes.
 
-    gallery, probes : float32 or float64 arrays, shapes (m, d) and (n, d)
-    owner : int64 array, shape (m,)
-        The enrolled person of each template, 0..size − 1.
-    own : int64 array, shape (n,)
-        The enrolled person whom each probe shows, or −1. That person is not a candidate of the probe.
-    size : int
-        N.
-    fuse : {"max", "mean"}
-        How scores of several templates of one person become one.
-    depth : int
-        How many candidates are kept.
-    rows : int
-        Probes per block.
+    - gallery, probes, float32 or float64, shapes (m, d) and (n, d)
+    - owner, shape (m,): the enrolled person of each template, 0..size − 1.
+    - own, shape (n,): the enrolled person whom each probe shows, or −1. That person is not a candidate of the probe.
+    - fuse: how scores of several templates of one person become one.
+    - size: N; depth: how many candidates are kept; rows: probes per block.
     """
 
     gallery: NDArray[Any] = field(repr=False)
@@ -318,11 +299,9 @@ class SearchJob:
 
     @property
     def n_blocks(self) -> int:
-        """How many blocks there are."""
         return -(-int(self.probes.shape[0]) // self.rows)
 
     def worker(self) -> SearchWorker:
-        """A new worker with nothing found yet."""
         return SearchWorker(self)
 
     @cached_property
@@ -333,7 +312,6 @@ class SearchJob:
 
     @property
     def searches(self) -> int:
-        """n."""
         return int(self.probes.shape[0])
 
     def reached(self, least: FloatArray, strict: bool, workers: int | None = None) -> Reached:
@@ -379,8 +357,8 @@ class SearchJob:
 class Found(Partial):
     """The lists of some blocks of probes.
 
-    parts : dict from block to (mate, holder, score)
-        Arrays of shapes (b,), (b, k) and (b, k); see `matchbound.data.candidates`.
+    - parts (dict from block to (mate, holder, score)): arrays of shapes (b,), (b, k) and (b, k); see
+      `matchbound.data.candidates`.
     """
 
     parts: dict[int, tuple[FloatArray, IntArray, FloatArray]] = field(default_factory=dict)
@@ -392,7 +370,6 @@ class Found(Partial):
         return Found(dict(self.parts), set(self.blocks), self.sound)
 
     def join(self, other: Found, workers: int | None) -> None:
-        """Take over what other blocks found."""
         self.parts |= other.parts
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -431,7 +408,6 @@ class SearchWorker:
         self._scores = job.scores
 
     def add(self, block: int) -> None:
-        """Search with the probes of a block."""
         from matchbound.kernels.search import mate_scores
 
         job, scores = self._job, self._scores

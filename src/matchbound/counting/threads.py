@@ -11,7 +11,6 @@ from typing import Any
 
 
 def available_cores() -> int:
-    """The cores that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:

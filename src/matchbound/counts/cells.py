@@ -30,9 +30,9 @@ FEW_LEVELS = 4
 class Cells(NamedTuple):
     """Comparisons by identity pair and thresholds reached; int64 arrays, shape (c,).
 
-    pair : i·G + j with i ≤ j; i = j for genuine comparisons. Increasing.
-    reach : thresholds reached, decreasing within a pair; a cell may come in parts
-    times : how many comparisons
+    - pair: i·G + j with i ≤ j; i = j for genuine comparisons. Increasing.
+    - reach: thresholds reached, decreasing within a pair; a cell may come in parts.
+    - times: how many comparisons.
     """
 
     pair: IntArray
@@ -102,16 +102,8 @@ def cells_of_chunks(chunks: Iterable[IntArray], size: int, levels: int, total: i
 def cells_of_rows(a: IntArray, b: IntArray, similarity: FloatArray, grid: FloatArray, size: int) -> Iterator[Cells]:
     """Comparisons as cells, in order, some at a time.
 
-    Parameters
-    ----------
-    a, b : int64 arrays, shape (n,)
-        The identities of each comparison.
-    similarity : float64 array, shape (n,)
-        Scores, with large meaning "same".
-    grid : float64 array, shape (K,)
-        Distinct thresholds among them, increasing.
-    size
-        G.
+    - a, b, similarity, shape (n,): identities and score of each comparison, with large meaning "same".
+    - grid, shape (K,): distinct thresholds, increasing. size: G.
     """
     check_words(size, grid.size)
     at_once = MOST_DENSE // 4 if is_dense(size, grid.size, a.size) else WORK_CELLS
@@ -159,16 +151,9 @@ def tally_of_cells(
 ) -> Tally:
     """The tally of comparisons that were sorted into cells.
 
-    Parameters
-    ----------
-    chunks
-        The cells, in order, some at a time.
-    thresholds : float64 array, shape (K,)
-        As the user wrote them.
-    place : int64 array, shape (K,)
-        Which of the distinct ones, from lax to strict, each of them is.
-    pairs, compared
-        Keep n_ij at each threshold and m_ij; keep m_ij.
+    - thresholds, shape (K,): as the user wrote them.
+    - place, shape (K,): which of the distinct ones, from lax to strict, each of them is.
+    - pairs, compared: whether to keep n_ij at each threshold and m_ij; whether to keep m_ij.
     """
     levels = int(place.max(initial=-1)) + 1
     check_words(int(identities.size), levels)

@@ -28,8 +28,7 @@ the rows in order."""
 class PointErrors:
     """Errors by identity at P thresholds.
 
-    genuine, impostor : int64 arrays, shape (P, G)
-        e_i, and S_i (an impostor error counts at both of its identities).
+    - genuine, impostor, shape (P, G): e_i, and S_i (an impostor error counts at both of its identities).
     """
 
     genuine: IntArray
@@ -40,14 +39,10 @@ class PointErrors:
 class CurveSums:
     """The whole-number sums behind the variances at K thresholds; int64 arrays, shape (K,) each.
 
-    errors_total, accepted_total
-        Impostor comparisons that match, genuine comparisons that match.
-    ss, sm, nn, nm
-        ΣS_i², ΣS_i·m_i, Σn_ij², Σn_ij·m_ij (ordered pairs).
-    ee, eg
-        Σe_i², Σe_i·g_i.
-    mm, pair_mm, gg
-        Σm_i², Σm_ij² (ordered pairs), Σg_i²: the same at all thresholds.
+    - errors_total, accepted_total: impostor comparisons that match, genuine comparisons that match.
+    - ss, sm, nn, nm: ΣS_i², ΣS_i·m_i, Σn_ij², Σn_ij·m_ij (ordered pairs).
+    - ee, eg: Σe_i², Σe_i·g_i.
+    - mm, pair_mm, gg: Σm_i², Σm_ij² (ordered pairs), Σg_i²: the same at all thresholds.
     """
 
     errors_total: IntArray
@@ -75,12 +70,9 @@ class CurveSums:
 class CurvePart:
     """The comparisons of one kind along a curve.
 
-    errors : int64 array, shape (K,)
-        Those that erred at each threshold.
-    comparisons, weights : int64 arrays, shape (G,)
-        Comparisons that each identity takes part in, and what it weighs in the rate.
-    ends
-        At how many identities a comparison counts.
+    - errors, shape (K,): those that erred at each threshold.
+    - comparisons, weights, shape (G,): comparisons that each identity takes part in, and what it weighs in the rate.
+    - ends: at how many identities a comparison counts.
     """
 
     errors: IntArray
@@ -103,16 +95,12 @@ class CurvePart:
 class CurveTally:
     """Errors at K thresholds from the strictest to the most lenient.
 
-    identities : array, shape (G,)
-    distance : bool
-        Whether a match is ``score <= threshold``.
-    thresholds : float64 array, shape (K,)
-        In the units of the scores.
-    false_matches, false_nonmatches : int64 arrays, shape (K,)
-        Impostor comparisons that match, genuine ones that do not.
-    genuine_comparisons, impostor_comparisons : int64 arrays, shape (G,)
-        g_i and m_i.
-    instances : int64 array, shape (G,), or None
+    - identities, shape (G,)
+    - distance: whether a match is ``score <= threshold``.
+    - thresholds, shape (K,): in the units of the scores.
+    - false_matches, false_nonmatches, shape (K,): impostor comparisons that match, genuine ones that do not.
+    - genuine_comparisons, impostor_comparisons, shape (G,): g_i and m_i.
+    - instances, shape (G,), or None
     """
 
     identities: LabelArray = field(repr=False)
@@ -135,7 +123,6 @@ class CurveTally:
 
     @property
     def n_identities(self) -> int:
-        """G."""
         return int(self.identities.size)
 
     @cached_property
@@ -209,16 +196,9 @@ class CurveTally:
     def summed(self, genuine: FloatArray, impostor: FloatArray) -> tuple[FloatArray, FloatArray, float | None]:
         """Sums of what comparisons are worth that begin to match at each point of the curve.
 
-        Parameters
-        ----------
-        genuine, impostor : float64 arrays, shape (K,)
-            The worth of a genuine or impostor comparison at each point.
-
-        Returns
-        -------
-        tuple
-            Σ over the genuine comparisons of each identity and over its impostor comparisons, shape (G,) each, and
-            Σ_{i<j} (Σ over the comparisons of {i, j})², None where pairs are not known.
+        From the worth of a genuine and of an impostor comparison at each point, shape (K,) each: Σ over the genuine
+        comparisons of each identity and over its impostor comparisons, shape (G,) each, and Σ_{i<j} (Σ over the
+        comparisons of {i, j})², None where pairs are not known.
         """
         raise NotImplementedError
 
@@ -235,10 +215,8 @@ class CurveTally:
 class SortedCurve(CurveTally):
     """A curve with every step, from scored comparisons.
 
-    a, b : int64 arrays, shape (n,)
-        The identities of each comparison; a genuine one has the same twice.
-    row_similarity : float64 array, shape (n,)
-        The score of each comparison, with large meaning "same".
+    - a, b, shape (n,): the identities of each comparison; a genuine one has the same twice.
+    - row_similarity, shape (n,): the score of each comparison, with large meaning "same".
     """
 
     a: IntArray = field(repr=False)
@@ -350,13 +328,11 @@ class SortedCurve(CurveTally):
         return np.asarray(self.recounted(self.thresholds[[point]], genuine=True).genuine.errors[0])
 
     def sums_at(self, points: IntArray) -> CurveSums:
-        """The sums at some of the thresholds."""
         if points.size > FEW_POINTS or self.a.size <= MANY_ROWS:
             return self.sums.take(points)
         return sums_of(self.tally_at(points))
 
     def tally_at(self, points: IntArray) -> Tally:
-        """The tally at some of the thresholds, by their numbers in increasing order."""
         return self.recounted(self.thresholds[points])
 
     def recounted(self, thresholds: FloatArray, *, genuine: bool = False) -> Tally:
@@ -368,7 +344,6 @@ class SortedCurve(CurveTally):
         )  # fmt: skip
 
     def errors_at(self, points: IntArray) -> PointErrors:
-        """Errors by identity at some of the thresholds, by their numbers in increasing order."""
         tally = self.tally_at(points)
         return PointErrors(tally.genuine.errors, tally.impostor.errors)
 
@@ -413,8 +388,7 @@ def sums_of(tally: Tally) -> CurveSums:
 class SteppedCurve(CurveTally):
     """A curve at the thresholds of a tally, for data too large to sort.
 
-    tally
-        Thresholds from the strictest to the most lenient.
+    - tally: thresholds from the strictest to the most lenient.
     """
 
     tally: Tally = field(repr=False)
@@ -429,11 +403,9 @@ class SteppedCurve(CurveTally):
 
     @cached_property
     def sums(self) -> CurveSums:
-        """The sums behind the variances at every threshold."""
         return sums_of(self.tally)
 
     def errors_at(self, points: IntArray) -> PointErrors:
-        """Errors by identity at some of the thresholds, by their numbers in increasing order."""
         return PointErrors(self.tally.genuine.errors[points], self.tally.impostor.errors[points])
 
 

@@ -15,12 +15,9 @@ from matchbound.errors import DataError
 class JointTally:
     """Two systems at K pairs of thresholds; the comparisons are the same.
 
-    a, b : Tally
-        Each with its own K thresholds, the same identities and the same m_ij and g_i; pairs kept.
-    sum_nn : int64 array, shape (K,)
-        Σ_{i≠j} n^A_ij·n^B_ij over ordered pairs.
-    both_impostor, both_genuine : int64 arrays, shape (K,)
-        J: comparisons on which both systems err.
+    - a, b: each with its own K thresholds, the same identities and the same m_ij and g_i; pairs kept.
+    - sum_nn, shape (K,): Σ_{i≠j} n^A_ij·n^B_ij over ordered pairs.
+    - both_impostor, both_genuine, shape (K,): J: comparisons on which both systems err.
     """
 
     a: Tally
@@ -31,7 +28,6 @@ class JointTally:
 
     @property
     def n_identities(self) -> int:
-        """G."""
         return self.a.n_identities
 
     def at(self, k: int) -> JointTally:

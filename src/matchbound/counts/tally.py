@@ -21,10 +21,8 @@ from matchbound.errors import DataError
 class PairTable:
     """A sparse symmetric table of whole numbers over unordered pairs of different identities.
 
-    first, second : int64 arrays, shape (P,)
-        Identity positions with first < second, sorted by (first, second), no pair twice.
-    count : int64 array, shape (P,)
-        What is counted for the pair, > 0.
+    - first, second, shape (P,): identity positions with first < second, sorted by (first, second), no pair twice.
+    - count, shape (P,): what is counted for the pair, > 0.
     """
 
     first: IntArray
@@ -78,8 +76,7 @@ class PairTable:
 class AllPairs:
     """The comparisons of complete data, m_ij = M_i·M_j, without a table of G² numbers.
 
-    instances : int64 array, shape (G,)
-        M_i.
+    - instances, shape (G,): M_i.
     """
 
     instances: IntArray
@@ -93,8 +90,7 @@ class AllPairs:
 class PairSizes:
     """How many identity pairs were compared how often, where m_ij itself would be too large to keep.
 
-    sizes, pairs : int64 arrays, shape (D,)
-        The distinct m_ij, increasing, and how many identity pairs have each.
+    - sizes, pairs, shape (D,): the distinct m_ij, increasing, and how many identity pairs have each.
     """
 
     sizes: IntArray
@@ -111,10 +107,8 @@ class PairSizes:
 class Part:
     """The comparisons of one kind, genuine or impostor, by identity.
 
-    comparisons : int64 array, shape (G,)
-        Comparisons that each identity takes part in.
-    errors : int64 array, shape (K, G)
-        Those that erred at each threshold.
+    - comparisons, shape (G,): comparisons that each identity takes part in.
+    - errors, shape (K, G): those that erred at each threshold.
     """
 
     comparisons: IntArray
@@ -148,16 +142,10 @@ class ImpostorTally(Part):
 
     `comparisons` are m_i = Σ_j m_ij, `errors` S_i = Σ_j n_ij, those that matched.
 
-    sum_mm : int
-        Σ_{i≠j} m_ij².
-    sum_nm, sum_nn : int64 arrays, shape (K,)
-        Σ_{i≠j} n_ij·m_ij and Σ_{i≠j} n_ij² at each threshold.
-    compared : PairTable or AllPairs or None
-        m_ij itself, where it was kept.
-    erred : tuple of K PairTables, or None
-        n_ij itself at each threshold, where it was kept.
-    sizes : PairSizes or None
-        How many pairs have each m_ij, where they were counted from a table.
+    - sum_mm: Σ_{i≠j} m_ij².
+    - sum_nm, sum_nn, shape (K,): Σ_{i≠j} n_ij·m_ij and Σ_{i≠j} n_ij² at each threshold.
+    - compared, erred: m_ij, and n_ij at each of the K thresholds, where they were kept.
+    - sizes: how many pairs have each m_ij, where they were counted from a table.
     """
 
     ends: ClassVar[int] = 2
@@ -173,14 +161,10 @@ class ImpostorTally(Part):
 class Tally:
     """The counts of a set of comparisons at K thresholds: all that the statistics use.
 
-    identities : array, shape (G,)
-        Labels, sorted.
-    thresholds : float64 array, shape (K,)
-        As the user wrote them.
-    distance : bool
-        Whether a match is ``score <= threshold`` instead of ``score >= threshold``.
-    instances : int64 array, shape (G,), or None
-        M_i, where instances are known.
+    - identities, shape (G,): labels, sorted.
+    - thresholds, shape (K,): as the user wrote them.
+    - distance: whether a match is ``score <= threshold`` instead of ``score >= threshold``.
+    - instances, shape (G,), or None: M_i, where instances are known.
     """
 
     identities: LabelArray = field(repr=False)
@@ -214,10 +198,7 @@ class Tally:
     def take(self, places: IntArray | slice) -> Tally:
         """The tally at some of its thresholds; n_ij is left out.
 
-        Parameters
-        ----------
-        places : int array or slice
-            Positions of the thresholds. A slice looks at the same memory.
+        `places` are positions; a slice looks at the same memory.
         """
         genuine, impostor = self.genuine, self.impostor
         return replace(
@@ -237,11 +218,6 @@ class Tally:
         """The comparisons among some identities, of a tally with pairs.
 
         Identities without such comparisons are left out, unless nobody has any.
-
-        Parameters
-        ----------
-        members : bool array, shape (G,)
-            Which identities.
         """
         compared, tables = self.impostor.compared, self.impostor.erred
         assert compared is not None

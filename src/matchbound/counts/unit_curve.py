@@ -20,8 +20,7 @@ class UnitCurve(CurveTally):
     Its "comparisons" are units: `false_matches` is Σ y_ij over the identity pairs, `false_nonmatches` is Σ y_i over the
     identities with genuine comparisons, float64. FAR and FRR are these over the numbers of units.
 
-    pooled
-        The curve with every step that it was made from; the points are the same.
+    - pooled: the curve with every step that it was made from; the points are the same.
     """
 
     pooled: SortedCurve = field(repr=False)
@@ -29,7 +28,6 @@ class UnitCurve(CurveTally):
 
     @property
     def counted(self) -> CurveTally:
-        """The curve with comparisons as its units."""
         return self.pooled
 
     def summed(self, genuine: FloatArray, impostor: FloatArray) -> tuple[FloatArray, FloatArray, float | None]:
@@ -71,10 +69,10 @@ class UnitCurve(CurveTally):
 
     @cached_property
     def sums(self) -> CurveSums:
-        """The sums behind the variances at every threshold.
+        """When a comparison of {i, j} matches, y_ij grows by w = 1/m_ij.
 
-        When a comparison of {i, j} matches, y_ij grows by w = 1/m_ij: ΣS² by 2w(S_i + S_j + w), ΣS·k by w(k_i + k_j),
-        Σy² by 2w(2y_ij + w), Σy by 2w (ordered pairs), with k_i the partners of i.
+        ΣS² then grows by 2w(S_i + S_j + w), ΣS·k by w(k_i + k_j), Σy² by 2w(2y_ij + w), Σy by 2w (ordered
+        pairs), with k_i the partners of i.
         """
         curve, k = self.pooled, self.impostor_comparisons.astype(np.float64)
         w, v = self.impostor_weights, self.genuine_weights

@@ -24,10 +24,8 @@ from matchbound.notes import Note, as_notes
 class Reached(NamedTuple):
     """Who reached a score in which searches.
 
-    hits : int64 array, shape (n,)
-        How many enrolled people did.
-    probe, holder : int64 arrays, shape (H,), or None
-        One by one; None where there are too many to list.
+    - hits, shape (n,): how many enrolled people did.
+    - probe, holder, shape (H,), or None: one by one; None where there are too many to list.
     """
 
     hits: IntArray
@@ -50,16 +48,11 @@ class Scored(Protocol):
 class CandidateLists:
     """Searches with their candidate lists: those for a mate, or those without one.
 
-    people : array, shape (J,)
-        Labels of the people searched; of everybody enrolled, for searches with a mate.
-    enrolled : int64 array, shape (J,)
-        The position in the gallery of each person, −1 for people who are not enrolled.
-    person : int64 array, shape (n,)
-        Who was searched for, positions in `people`.
-    row : int64 array, shape (n,)
-        The number of each search among all of them.
-    mate, holder, score, end
-        As for `Candidates`.
+    - people, shape (J,): labels of the people searched; for searches with a mate, of everybody enrolled.
+    - enrolled, shape (J,): the position in the gallery of each person, −1 for people who are not enrolled.
+    - person, shape (n,): who was searched for, positions in `people`.
+    - row, shape (n,): the number of each search among all of them.
+    - mate, holder, score, end: as for `Candidates`.
     """
 
     people: LabelArray = field(repr=False)
@@ -73,7 +66,6 @@ class CandidateLists:
 
     @property
     def searches(self) -> int:
-        """n."""
         return int(self.person.size)
 
     @property
@@ -99,20 +91,12 @@ class CandidateLists:
 class SearchTally:
     """The best candidates of every search in a gallery.
 
-    gallery : array, shape (N,)
-        Labels of the enrolled people.
-    nonmated
-        Searches of people who are not enrolled, or whose own enrolment was left out (a rotating protocol).
-    mated
-        Searches of people who are enrolled.
-    distance : bool
-        Whether scores are distances; oriented scores are then negated distances.
-    ranks : int
-        The largest rank that the lists can decide.
-    floor : float
-        Candidates below this oriented score were not listed.
-    source
-        The data that the lists were made from; None where there are only the lists.
+    - gallery, shape (N,): labels of the enrolled people.
+    - nonmated: searches of people who are not enrolled, or whose own enrolment was left out (a rotating protocol).
+    - distance: whether scores are distances; oriented scores are then negated distances.
+    - ranks: the largest rank that the lists can decide.
+    - floor: candidates below this oriented score were not listed.
+    - source: the data that the lists were made from; None where there are only the lists.
     """
 
     gallery: LabelArray = field(repr=False)
@@ -125,7 +109,6 @@ class SearchTally:
 
     @property
     def size(self) -> int:
-        """N."""
         return int(self.gallery.size)
 
     def check_people(self, people: Collection[Any]) -> None:
@@ -212,12 +195,8 @@ MOST_HITS = 50_000_000
 class ScoreMatrix:
     """Scores of every probe with every template; what is behind the end of lists made from it.
 
-    scores : array, shape (n, m)
-        As given; oriented by `sign`.
-    owner : int64 array, shape (m,)
-        The enrolled person of each template.
-    own : int64 array, shape (n,)
-        The enrolled person whom each probe shows, or −1.
+    - scores, shape (n, m): as given; oriented by `sign`.
+    - owner, shape (m,), and own, shape (n,): the enrolled person of each template and of each probe (or −1).
     """
 
     scores: NDArray[Any] = field(repr=False)
@@ -243,7 +222,6 @@ class ScoreMatrix:
 
     @property
     def searches(self) -> int:
-        """n."""
         return int(self.own.size)
 
     def others(self, rows: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -256,7 +234,6 @@ class ScoreMatrix:
         return mate, part
 
     def reached(self, least: FloatArray, strict: bool) -> Reached:
-        """Enrolled people, the mate left out, who reach (or exceed) the least oriented score of each probe."""
         hits = np.zeros(self.searches, dtype=np.int64)
         pairs: list[IntArray] = [np.empty((2, 0), dtype=np.int64)]
         for start in range(0, self.searches, ROWS_AT_ONCE):
@@ -277,26 +254,16 @@ class ScoreMatrix:
 class Candidates:
     """The candidate lists of searches, as another system returned them; `matchbound.search` counts them.
 
-    gallery : array, shape (N,)
-        The enrolled identities, sorted.
-    identity : array, shape (n,)
-        Whom each search shows.
-    own : int64 array, shape (n,)
-        The position of that person in the gallery, or −1.
-    mate : float64 array, shape (n,)
-        The oriented score of the mate; −∞ where it was not listed or there is none.
-    holder, score : arrays, shape (n, k)
-        The other candidates, the best first; −1 and −∞ behind the end of a list.
-    end : float64 array, shape (n,)
-        Nobody who was not listed has a larger oriented score; −∞ for lists that are complete.
-    listed : int64 array, shape (n,)
-        How many identities each search listed.
-    floor : float
-        Oriented scores below this were not listed.
-    distance : bool
-        Whether small scores mean "same".
-    source
-        The data that the lists were made from, where there are more than the lists.
+    - gallery, shape (N,): the enrolled identities, sorted.
+    - identity, shape (n,): whom each search shows.
+    - own, shape (n,): the position of that person in the gallery, or −1.
+    - mate, shape (n,): the oriented score of the mate; −∞ where it was not listed or there is none.
+    - holder, score, shape (n, k): the other candidates, the best first; −1 and −∞ behind the end of a list.
+    - end, shape (n,): nobody who was not listed has a larger oriented score; −∞ for lists that are complete.
+    - listed, shape (n,): how many identities each search listed.
+    - floor: oriented scores below this were not listed.
+    - distance: whether small scores mean "same".
+    - source: the data that the lists were made from, where there are more than the lists.
 
     See Also
     --------
@@ -380,10 +347,8 @@ class Candidates:
 
         Parameters
         ----------
-        gallery, identity, own, distance, source, notes
-            As for the class.
-        best : (mate, holder, score)
-            As for the class; failed searches come last.
+        gallery, identity, own, best, distance, source, notes
+            As for the class; `best` are (mate, holder, score), and failed searches come last.
         """
         mate, holder, score = best
         depth = score.shape[1]
@@ -408,11 +373,9 @@ class Candidates:
 
         Parameters
         ----------
-        search : array, shape (rows,)
-            The number of each row's search, 0..n − 1.
-        candidate : array, shape (rows,)
-            The enrolled identity returned. Several templates of one identity become the best of them.
-        score : array, shape (rows,)
+        search, candidate, score : arrays, shape (rows,)
+            The number of each row's search, 0..n − 1, the enrolled identity returned and its score. Several templates
+            of one identity become the best of them.
         identity : array, shape (n,)
             Whom each search shows; searches that returned nobody have no rows.
         gallery : array
@@ -531,11 +494,8 @@ class Candidates:
 
         Parameters
         ----------
-        scores : shape (n, m)
-        gallery : array, shape (m,)
-            The identity of each template.
-        identity, distance
-            As for the class.
+        scores, gallery, identity, distance
+            As for `from_arrays`; scores have shape (n, m).
         fuse
             What several templates of one identity count as: their best score or their mean.
         candidates

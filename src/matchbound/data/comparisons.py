@@ -78,7 +78,6 @@ class Comparisons(Source):
         The distinct identities, sorted.
     a, b : int64 arrays, shape (n,)
         Positions in `identities`.
-    score : float64 array, shape (n,)
     anonymous : bool
         Whether it is not known who was compared, so that dependence cannot be seen.
 
@@ -166,14 +165,10 @@ class Comparisons(Source):
 
         Parameters
         ----------
-        identities
-            The distinct identities, sorted, each of which occurs, shape (G,).
-        a, b
-            Positions in `identities`, int64, shape (n,).
-        names
-            The names of instances, shape (k,).
-        instance_a, instance_b
-            Positions in `names`, int64, shape (n,).
+        identities, a, b
+            The distinct identities, sorted, each of which occurs, shape (G,), and positions in them, int64, shape (n,).
+        names, instance_a, instance_b
+            The names of instances, shape (k,), and positions in them, int64, shape (n,).
         score, distance, group_a, group_b, notes
             As for the class.
         """
@@ -217,12 +212,6 @@ class Comparisons(Source):
             Scores of comparisons of the same and of different identities.
         distance
             As for the class.
-
-        Examples
-        --------
-        >>> import matchbound as mb
-        >>> len(mb.Comparisons.from_scores([0.9, 0.8, 0.4], [0.1, 0.3]))
-        5
         """
         own, other = as_scores(genuine), as_scores(impostor)
         kind = np.repeat([True, False], [own.size, other.size])
@@ -236,23 +225,14 @@ class Comparisons(Source):
 
         Parameters
         ----------
-        y_true
-            1 or True for genuine comparisons, 0 or False for impostor ones.
-        y_score
-            Their scores.
+        y_true, y_score
+            1 or True for genuine comparisons, 0 or False for impostor ones, and their scores.
         groups
             The cluster of each comparison, such as the person or the batch that it belongs to: comparisons of one
             group may be dependent in any way, those of different groups are taken as independent. Without it every
             comparison counts as independent of all others, and every output says so.
         distance
             As for the class.
-
-        Examples
-        --------
-        >>> import matchbound as mb
-        >>> data = mb.Comparisons.from_labels([1, 1, 0, 0], [0.9, 0.4, 0.3, 0.1], groups=["a", "b", "a", "b"])
-        >>> len(data), data.genuine.tolist()
-        (4, [True, True, False, False])
         """
         score, labels = as_scores(y_score), np.asarray(y_true)
         if labels.shape != score.shape:
@@ -281,10 +261,8 @@ class Comparisons(Source):
 
         Parameters
         ----------
-        genuine
-            Which are genuine, shape (n,).
-        score, distance, notes
-            As for the class.
+        score, genuine, distance, notes
+            As for the class; `genuine` says which are.
         """
         first = np.arange(score.size, dtype=np.int64)
         impostors = int(np.count_nonzero(~genuine))
@@ -310,7 +288,6 @@ class Comparisons(Source):
 
     @property
     def arrays(self) -> tuple[NDArray[Any], ...]:
-        """The numbers that decide every answer, for digests."""
         return self.a, self.b, self.score
 
     @cached_property
@@ -320,17 +297,14 @@ class Comparisons(Source):
 
     @cached_property
     def n_genuine(self) -> int:
-        """How many comparisons are genuine."""
         return int(np.count_nonzero(self.genuine))
 
     @property
     def n_impostor(self) -> int:
-        """How many comparisons are impostor ones."""
         return len(self) - self.n_genuine
 
     @property
     def comparisons_by_identity(self) -> tuple[IntArray, IntArray]:
-        """Genuine and impostor comparisons that each identity takes part in, shape (G,) each."""
         n = self.n_identities
         genuine = np.bincount(self.a[self.genuine], minlength=n).astype(np.int64)
         both = np.bincount(self.a, minlength=n) + np.bincount(self.b, minlength=n)
@@ -343,7 +317,6 @@ class Comparisons(Source):
 
     @cached_property
     def instance_counts(self) -> IntArray | None:
-        """M_i, the instances of each identity that occur, shape (G,); None when instances are unknown."""
         if self.instances is None:
             return None
         return np.bincount(self.owners, minlength=self.n_identities).astype(np.int64)
@@ -357,7 +330,6 @@ class Comparisons(Source):
         return owner
 
     def comparisons(self) -> Comparisons:
-        """These comparisons themselves."""
         return self
 
     def take(self, rows: IntArray) -> Comparisons:
@@ -497,7 +469,6 @@ class Comparisons(Source):
         return direction_question(self.score[self.genuine], self.score[~self.genuine], self.distance)
 
     def findings(self) -> tuple[Note, ...]:
-        """What a careful reader would want to know about these data before trusting a number."""
         copies, equal = self.repeated - self.contradicting, len(self) > 1 and self.score.min() == self.score.max()
         texts = {
             "with-itself": f"{self.with_itself} comparisons are of an instance with itself: they always match, so FRR "

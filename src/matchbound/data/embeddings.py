@@ -46,10 +46,8 @@ class Embeddings(Source):
     similarity
         ``"cosine"`` or ``"dot"`` (large means same, a match is ``score >= threshold``), or ``"euclidean"``
         (a distance: a match is ``score <= threshold``).
-    group
-        An attribute of the identity of each row, optional, shape (n,).
-    instance
-        The name of each row, optional, shape (n,).
+    group, instance
+        An attribute of the identity of each row, and the name of each row, optional, shape (n,).
     notes
         What the reader of the data had to assume; said again by `findings`.
 
@@ -127,10 +125,8 @@ class Embeddings(Source):
 
         Parameters
         ----------
-        identities
-            The distinct identities, sorted, each of which occurs, shape (G,).
-        codes
-            Positions in `identities`, int64, shape (n,).
+        identities, codes
+            As `identities` and `a` for `Comparisons.from_codes`.
         where
             From a row number to its place in the source, for messages.
         vectors, similarity, group, instance, notes
@@ -170,7 +166,6 @@ class Embeddings(Source):
 
     @property
     def arrays(self) -> tuple[NDArray[Any], ...]:
-        """The numbers that decide every answer, for digests."""
         return self.codes, self.vectors
 
     @cached_property
@@ -180,18 +175,15 @@ class Embeddings(Source):
 
     @property
     def comparisons_by_identity(self) -> tuple[IntArray, IntArray]:
-        """Genuine and impostor comparisons that each identity takes part in, shape (G,) each."""
         sizes = self.instance_counts
         return sizes * (sizes - 1) // 2, sizes * (len(self) - sizes)
 
     @property
     def n_genuine(self) -> int:
-        """How many pairs of rows show one identity."""
         return int(self.comparisons_by_identity[0].sum())
 
     @property
     def n_impostor(self) -> int:
-        """How many pairs of rows show two identities."""
         return len(self) * (len(self) - 1) // 2 - self.n_genuine
 
     @cached_property
@@ -211,7 +203,6 @@ class Embeddings(Source):
         return int(suspects.size - np.unique(rows, axis=0).shape[0])
 
     def findings(self) -> tuple[Note, ...]:
-        """What a careful reader would want to know about these data before trusting a number."""
         if not self.repeated:
             return self.notes
         text = (
@@ -248,10 +239,8 @@ class Embeddings(Source):
 
         Parameters
         ----------
-        column
-            Labels, shape (n,).
-        name, remedy
-            What messages call it, and what to do where the column does not fit.
+        column, name, remedy
+            Labels, what messages call them, and what to do where they do not fit.
         """
         labels = coded_labels(column, name)
         if len(labels) != len(self):

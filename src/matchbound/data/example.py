@@ -22,15 +22,12 @@ def demo_data(n_identities: int = 150, dimensions: int = 64, seed: int = 7) -> E
 
     Parameters
     ----------
-    n_identities, dimensions : int
-        Size of the data.
-    seed : int
-        The same seed gives the same data.
+    n_identities, dimensions, seed : int
+        Size of the data; the same seed gives the same data.
 
     Returns
     -------
     Embeddings
-        Several images of each person; a few people are hard.
 
     See Also
     --------
@@ -67,10 +64,7 @@ def demo_data(n_identities: int = 150, dimensions: int = 64, seed: int = 7) -> E
 def write_examples(folder: Path) -> list[Path]:
     """Write the example files to a folder, which is made: ``matchbound demo --files DIR`` does.
 
-    Returns
-    -------
-    list of Path
-        What was written: score tables, embeddings, trials with scores, lists of people.
+    Score tables, embeddings, trials with scores, lists of people.
     """
     folder.mkdir(parents=True, exist_ok=True)
     return [folder / name for write in WRITERS for name in write(folder)]

@@ -68,10 +68,8 @@ class Failures:
 
         Parameters
         ----------
-        identity
-            Whose attempt it was.
-        acquired
-            Whether it gave a sample: true or false, 1 or 0.
+        identity, acquired
+            Whose attempt it was, and whether it gave a sample: true or false, 1 or 0.
         enrolled
             Whether that person could be enrolled, the same in all of their rows; by default everybody.
         """
@@ -86,7 +84,7 @@ class Failures:
 
     @classmethod
     def from_counts(cls, *, fta: tuple[int, int] | None = None, fte: tuple[int, int] | None = None) -> Failures:
-        """From totals, (failed, of how many): who failed is not known, and attempts count as independent.
+        """From totals: who failed is not known, and attempts count as independent.
 
         Parameters
         ----------

@@ -64,14 +64,9 @@ NOT_FINITE = "is missing or infinite{more}; fill it in or drop the row"
 class Coded:
     """A column of labels.
 
-    Attributes
-    ----------
-    labels : array, shape (k,)
-        Labels, text or int64; they may repeat, and some may not occur.
-    codes : integer array, shape (n,)
-        Positions in `labels`, one per row.
-    padded : tuple of str
-        Labels that occur both with and without spaces at their ends, which were dropped.
+    - labels, shape (k,): labels, text or int64; they may repeat, and some may not occur.
+    - codes, shape (n,): positions in `labels`, one per row.
+    - padded: labels that occur both with and without spaces at their ends, which were dropped.
     """
 
     labels: LabelArray
@@ -130,12 +125,8 @@ def label_bytes(labels: LabelArray) -> NDArray[np.uint8]:
 def coded_values(values: Sequence[Any], codes: NDArray[np.integer[Any]], place: Place) -> Coded:
     """A column from raw values and positions in them, by the one rule.
 
-    Parameters
-    ----------
-    values
-        Distinct raw values of any kind; those that do not occur are not looked at.
-    codes
-        Positions in `values`, one per row, shape (n,).
+    - values: distinct raw values of any kind; those that do not occur are not looked at.
+    - codes: positions in `values`, one per row, shape (n,).
     """
     occurs = np.zeros(len(values), dtype=np.bool_)
     occurs[codes] = True
@@ -164,10 +155,7 @@ def coded_values(values: Sequence[Any], codes: NDArray[np.integer[Any]], place: 
 def _refuse(rows: IntArray, place: Place, problem: str, *, alone: bool = False, **facts: Any) -> None:
     """A DataError about the label in some rows; `problem` may hold {more}, {verb} and the names of facts.
 
-    Parameters
-    ----------
-    alone
-        Leave out which label it is, where the problem says that itself.
+    With `alone` it leaves out which label it is, where the problem says that itself.
     """
     row = int(rows[0])
     subject = place(row)
@@ -210,7 +198,6 @@ def is_missing(value: object) -> bool:
 
 
 def _label(value: Any, refuse: Callable[..., None]) -> int | str:
-    """A raw value as a label."""
     if isinstance(value, str):
         return str(value)
     if is_missing(value):
@@ -378,10 +365,7 @@ def _beyond(column: LabelArray) -> bool:
 def merge(*columns: Coded, narrow: bool = False) -> tuple[LabelArray, tuple[IntArray, ...]]:
     """`encode` of the decoded columns: the labels that occur in any of them, sorted, and codes for each column.
 
-    Parameters
-    ----------
-    narrow
-        Give int32 codes, for those who need them for a short time only.
+    With `narrow`, codes are int32, for those who need them for a short time only.
     """
     names, places = encode(*(column.labels for column in columns))
     used = np.zeros(names.size, dtype=np.bool_)

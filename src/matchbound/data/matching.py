@@ -24,12 +24,9 @@ Source = Comparisons | Embeddings
 class Matched:
     """Systems on the same comparisons, in the same order, with the same identities; all of one kind.
 
-    matched
-        Comparisons (or instances, for embeddings) that all systems have.
-    unmatched : tuple of int
-        How many each system had besides.
-    how
-        What they were matched by, in words.
+    - matched: comparisons (or instances, for embeddings) that all systems have.
+    - unmatched: how many each system had besides.
+    - how: what they were matched by, in words.
     """
 
     systems: tuple[Comparisons, ...] | tuple[Embeddings, ...]

@@ -50,10 +50,7 @@ def as_scores(score: ArrayLike, *, copy: bool = True) -> FloatArray:
 def check_finite(values: NDArray[Any], said: Callable[[int], str], remedy: str = FAILED) -> None:
     """A DataError where a number is NaN or infinite.
 
-    Parameters
-    ----------
-    said
-        From a row number to the beginning of the message: where it is, and ``is`` or ``holds``.
+    `said` makes of a row number the beginning of the message: where it is, and ``is`` or ``holds``.
     """
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
@@ -78,12 +75,7 @@ def rejected_score(score: FloatArray, distance: bool) -> float:
 def uncompared_pairs(cluster: IntArray, first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
     """Pairs of records of one cluster that were not compared, the smaller record first, shape (k,) each.
 
-    Parameters
-    ----------
-    cluster : int64 array, shape (R,)
-        The cluster of each record.
-    first, second : int64 arrays, shape (n,)
-        The records of each comparison.
+    - cluster, shape (R,): of each record; first, second, shape (n,): the records of each comparison.
     """
     order = np.argsort(cluster, kind="stable")
     sizes = np.bincount(cluster)

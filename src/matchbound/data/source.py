@@ -23,10 +23,8 @@ JOIN = " & "
 class Source(ABC):
     """Data in memory that can be counted: `Comparisons` or `Embeddings`. Sources are never changed.
 
-    kind : str
-        ``"comparisons"`` or ``"embeddings"``.
-    unit : str
-        What a row is, in the plural: ``"comparisons"`` or ``"instances"``.
+    - kind: ``"comparisons"`` or ``"embeddings"``.
+    - unit: what a row is, in the plural: ``"comparisons"`` or ``"instances"``.
     """
 
     kind: ClassVar[Literal["comparisons", "embeddings"]]
@@ -114,11 +112,8 @@ class Source(ABC):
     def identity_labels(self, attribute: Any, name: str = "group") -> LabelArray:
         """The attribute of each identity as text, shape (G,).
 
-        Parameters
-        ----------
-        attribute
-            None: the group that the data carry. A mapping from identity to label. For embeddings, a column: one label
-            per row, never per identity. A tuple of these: their intersections, such as ``"f & old"``.
+        - attribute: None: the group that the data carry. A mapping from identity to label. For embeddings, a column:
+          one label per row, never per identity. A tuple of these: their intersections, such as ``"f & old"``.
         """
         if isinstance(attribute, tuple):
             if not attribute:
@@ -154,11 +149,6 @@ def group_of_identity(identities: LabelArray, codes: IntArray, group: Coded) -> 
     """The group of each identity, shape (G,), from a group stated on each row.
 
     A group belongs to an identity, not to an image of it: two statements that differ are an error.
-
-    Parameters
-    ----------
-    codes
-        The identity of each row, shape (n,); every identity occurs.
     """
     labels, (stated,) = merge(group)
     of_identity = np.full(identities.size, -1, dtype=np.int64)

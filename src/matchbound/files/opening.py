@@ -79,18 +79,11 @@ _digests: dict[Hashable, str] = {}
 class Input:
     """One input file, or what came through standard input or a pipe, with the name that messages call it by.
 
-    Parameters
-    ----------
-    path
-        Where it is on disk; None for standard input and for files elsewhere.
-    content
-        Everything in it, for standard input and pipes: bytes, or a file that nobody else reads.
-    max_bytes
-        How much a compressed file may unpack to; by default it depends on its size (`default_limit`).
-    stamp
-        The file on disk as it was when it was found.
-    size
-        Bytes in the file as it is stored; None where a server does not say.
+    - path: where it is on disk; None for standard input and for files elsewhere.
+    - content: everything in it, for standard input and pipes: bytes, or a file that nobody else reads.
+    - max_bytes: how much a compressed file may unpack to; by default it depends on its size (`default_limit`).
+    - stamp: the file on disk as it was when it was found.
+    - size: bytes in the file as it is stored; None where a server does not say.
     """
 
     def __init__(
@@ -348,10 +341,7 @@ def default_limit(size: int) -> int:
 def open_input(path: AnyPath, max_bytes: int | None = None) -> Input:
     """The input at a path or an address (``-`` is standard input); a DataError where there is no readable file.
 
-    Parameters
-    ----------
-    max_bytes
-        How much it may unpack to. By default `MAX_RATIO` times its size and at least `SMALL_BYTES`.
+    It may unpack to `max_bytes`, by default `MAX_RATIO` times its size and at least `SMALL_BYTES`.
     """
     source = _find_input(path, max_bytes)
     opened = _watched.get(None)

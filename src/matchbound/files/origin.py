@@ -56,14 +56,10 @@ class Stamp(NamedTuple):
 class Remote:
     """What an address leads to.
 
-    size : int or None
-        Bytes in the file; None where the server does not say.
-    files : tuple of str, or None
-        The addresses of the files below, sorted, where it is a directory.
-    open : callable
-        Gives the bytes as a file; it may raise nearly anything.
-    version : str
-        What tells this file from another at the same address: a tag, a time; empty where the server does not say.
+    - size: bytes in the file; None where the server does not say.
+    - files: the addresses of the files below, sorted, where it is a directory.
+    - open: gives the bytes as a file; it may raise nearly anything.
+    - version: what tells this file from another at the same address (a tag, a time), if the server says so.
     """
 
     address: str = field(repr=False)

@@ -69,14 +69,8 @@ def shared_limits(
 ) -> tuple[float, float]:
     """Limits of value(FAR, FRR), which rises (or falls) with both rates.
 
-    Parameters
-    ----------
-    points
-        The thresholds that the number depends on, P of them.
-    deviates
-        The t quantiles of FAR and of FRR.
-    value
-        From rates of shape (P, angles) to numbers of shape (angles,).
+    - points: the P thresholds that the number depends on; deviates: the t quantiles of FAR and of FRR.
+    - value: from rates of shape (P, angles) to numbers of shape (angles,).
     """
     matched, missed = (np.array([getattr(point, kind) for point in points]) for kind in ("matched", "missed"))
     ends = []
@@ -112,10 +106,8 @@ def _worst(ends: Sequence[FloatArray], rising: bool) -> tuple[FloatArray, FloatA
 class LimitTable:
     """Limits of one rate for every number of errors, at a few deviates, upper or lower.
 
-    counts : float64 array, shape (C,)
-        Numbers of errors, increasing from 0 to all comparisons.
-    probits : float64 array, shape (D, C)
-        Probits of the limits.
+    - counts, shape (C,): numbers of errors, increasing from 0 to all comparisons.
+    - probits, shape (D, C): probits of the limits.
     """
 
     comparisons: float
@@ -146,22 +138,18 @@ def _probit_of_count(errors: FloatArray, n: float) -> FloatArray:
 class Steps:
     """How many comparisons of one kind have a log-likelihood ratio of at least (below) each of some values.
 
-    llr : float64 array, shape (B,)
-        Increasing, finite.
-    count : float64 array, shape (B,)
-        Comparisons that have each.
+    - llr, shape (B,): increasing, finite.
+    - count, shape (B,): comparisons that have each.
     """
 
     llr: FloatArray
     count: FloatArray
 
     def at_least(self, place: FloatArray) -> FloatArray:
-        """Comparisons with a ratio of at least `place`."""
         below = np.concatenate([[0.0], np.cumsum(self.count)])
         return np.asarray(below[-1] - below[np.searchsorted(self.llr, place, side="left")])
 
     def below(self, place: FloatArray) -> FloatArray:
-        """Comparisons with a ratio below `place`."""
         return np.asarray(self.count.sum() - self.at_least(place))
 
 
@@ -226,12 +214,8 @@ def banded_limits(
 ) -> tuple[FloatArray, FloatArray]:
     """Limits of value(FAR, FRR) at many thresholds, each by itself, shape (P,) each.
 
-    Parameters
-    ----------
-    matched, missed : float64 arrays, shape (P,)
-        False matches and false non-matches at each threshold.
-    value
-        From rates of shape (angles, P) to numbers of that shape; it rises (or falls) with both rates.
+    - matched, missed, shape (P,): false matches and false non-matches at each threshold.
+    - value: from rates of shape (angles, P) to numbers of that shape; it rises (or falls) with both rates.
     """
     ends = [
         value(_over_shares(far.at(matched), np.sin(ANGLES)), _over_shares(frr.at(missed), np.cos(ANGLES)))
@@ -242,11 +226,7 @@ def banded_limits(
 
 @dataclass(frozen=True, eq=False)
 class LatentPair:
-    """The latent models of both rates of one curve.
-
-    correlation
-        r, of the estimates of FAR and FRR.
-    """
+    """The latent models of both rates of one curve.; `correlation` is r, of their estimates."""
 
     far: LatentModel
     frr: LatentModel

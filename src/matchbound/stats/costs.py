@@ -32,10 +32,8 @@ LOG2 = math.log(2.0)
 class CostWeights:
     """What errors cost: prior and costs, and what follows from them.
 
-    prior
-        π, of a genuine comparison, between 0 and 1.
-    cost_miss, cost_false_accept
-        C_m and C_f, above 0.
+    - prior: π, of a genuine comparison, between 0 and 1.
+    - cost_miss, cost_false_accept: C_m and C_f, above 0.
     """
 
     prior: float
@@ -78,12 +76,8 @@ def cost_sums(
 ) -> tuple[FloatArray, FloatArray]:
     """Residuals of DCF by identity: a_i = α(e_i − q·g_i)/T and r_i = β(S_i − p·m_i)/N, shape (G,) each.
 
-    Parameters
-    ----------
-    genuine
-        (e_i, g_i), shape (G,) each.
-    impostor
-        (S_i, m_i), shape (G,) each; a comparison counts at both of its identities.
+    - genuine: (e_i, g_i), shape (G,) each.
+    - impostor: (S_i, m_i), shape (G,) each; a comparison counts at both of its identities.
     """
     e, g = genuine
     s, m = impostor
@@ -117,12 +111,9 @@ def cllr_of_masses(
 class Calibration:
     """The best increasing map of scores to log-likelihood ratios, constant on blocks of cells.
 
-    ends : int64 array, shape (B,)
-        The cell after the last one of each block, cells in order of increasing score.
-    genuine, impostor : float64 arrays, shape (B,)
-        Comparisons of either kind in each block.
-    llr : float64 array, shape (B,)
-        log((genuine/T)/(impostor/N)), strictly increasing; −∞ or ∞ for a block of one kind.
+    - ends, shape (B,): the cell after the last one of each block, cells in order of increasing score.
+    - genuine, impostor, shape (B,): comparisons of either kind in each block.
+    - llr, shape (B,): log((genuine/T)/(impostor/N)), strictly increasing; −∞ or ∞ for a block of one kind.
     """
 
     ends: IntArray
@@ -142,10 +133,8 @@ class Calibration:
 def calibrate(genuine: FloatArray | IntArray, impostor: FloatArray | IntArray) -> Calibration:
     """Pool adjacent violators.
 
-    Parameters
-    ----------
-    genuine, impostor : arrays, shape (K,)
-        Comparisons, or their weights, in each cell (each distinct score), scores increasing; no cell is empty.
+    - genuine, impostor, shape (K,): comparisons, or their weights, in each cell (each distinct score), scores
+      increasing; no cell is empty.
     """
     from matchbound.kernels.pav import pool
 

@@ -87,12 +87,9 @@ class JointSums:
     w = 1 and v = 0, FRR at a FAR w = 1 and v = λ (the slope of the curve), FAR at an FRR w = 1/λ and v = 1, EER
     w = 1/(1+λ) and v = λ/(1+λ).
 
-    joint : JointTally
-        Both systems, at the two thresholds; of comparisons, or of units (`matchbound.stats.variance.unit_joint`).
-    shares : mapping of "frr" and "far" to (w_A, w_B) and (v_A, v_B)
-        Kinds of errors that do not count are left out.
-    identities
-        Effective number of identities.
+    - joint: both systems, at the two thresholds; of comparisons, or of units (`matchbound.stats.variance.unit_joint`).
+    - shares (mapping of "frr" and "far" to (w_A, w_B) and (v_A, v_B)): kinds of errors that do not count are left out.
+    - identities: effective number of identities.
     """
 
     joint: JointTally

@@ -22,12 +22,9 @@ from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 class DyadicSums:
     """What the residuals of a statistic add up to.
 
-    own : float64 array, shape (U,)
-        Σ of the residuals of the comparisons within each unit (genuine comparisons of an identity).
-    shared : float64 array, shape (U,)
-        Σ of the residuals of the comparisons of each unit with others; a comparison counts at both.
-    pair_square : float
-        Σ_{u<v} (Σ of the residuals of {u, v})².
+    - own, shape (U,): Σ of the residuals of the comparisons within each unit (genuine comparisons of an identity).
+    - shared, shape (U,): Σ of the residuals of the comparisons of each unit with others; a comparison counts at both.
+    - pair_square: Σ_{u<v} (Σ of the residuals of {u, v})².
     """
 
     own: FloatArray
@@ -65,12 +62,7 @@ class DyadicSums:
     def plus(self, other: DyadicSums, pair_product: float = 0.0) -> DyadicSums:
         """The sums of the sum of two statistics.
 
-        Parameters
-        ----------
-        other
-            Of the second statistic, over the same units.
-        pair_product
-            Σ_{u<v} of the product of both residuals of {u, v}; 0 where one of them has none between units.
+        - pair_product: Σ_{u<v} of the product of both residuals of {u, v}; 0 where one of them has none between units.
         """
         square = self.pair_square + 2.0 * pair_product + other.pair_square
         return DyadicSums(self.own + other.own, self.shared + other.shared, max(square, 0.0))
@@ -106,11 +98,7 @@ def effective_number(weights: FloatArray | IntArray) -> float:
 def dyadic_sums(residual: FloatArray, unit_a: IntArray, unit_b: IntArray, n_units: int) -> DyadicSums:
     """Sums by unit and by pair of units.
 
-    Parameters
-    ----------
-    residual : float64 array, shape (n,)
-    unit_a, unit_b : int64 arrays, shape (n,)
-        The units of each comparison; the same twice for one within a unit.
+    - residual, unit_a, unit_b, shape (n,): the units of each comparison; the same twice for one within a unit.
     """
     within = unit_a == unit_b
     own: FloatArray = np.bincount(unit_a[within], weights=residual[within], minlength=n_units).astype(np.float64)
@@ -192,15 +180,9 @@ def bipartite_variance(
     mean; analysis of variance of the two-way layout gives n/(n−1)·Σr² + k/(k−1)·Σc² − nk/((n−1)(k−1))·(ΣD² −
     Σr²/k − Σc²/n), which is unbiased (Owen 2007, §4).
 
-    Parameters
-    ----------
-    rows, columns : float64 arrays
-        r_i and c_j, each comparison divided by the number of all.
-    pair_square
-        ΣD_ij².
-    row_size, column_size
-        n and k, or effective numbers in unbalanced data. A side with one person says nothing about people, and its
-        factor is 1.
+    - rows, columns, pair_square: r_i, c_j and ΣD_ij², each comparison divided by the number of all.
+    - row_size, column_size: n and k, or effective numbers in unbalanced data. A side with one person says nothing about
+      people, and its factor is 1.
     """
     r, c = float(rows @ rows), float(columns @ columns)
     n = row_size if row_size > 1.0 else np.inf

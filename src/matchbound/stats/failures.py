@@ -27,9 +27,8 @@ from matchbound.stats.intervals import t_quantile, wilson
 class Attempts:
     """What happened to each of n people.
 
-    enrolled : bool array, shape (n,)
-    tries, acquired : int64 arrays, shape (n,)
-        Attempts to acquire a sample, and those that succeeded.
+    - enrolled, shape (n,)
+    - tries, acquired, shape (n,): attempts to acquire a sample, and those that succeeded.
     """
 
     enrolled: BoolArray
@@ -38,12 +37,10 @@ class Attempts:
 
     @property
     def people(self) -> int:
-        """n."""
         return int(self.enrolled.size)
 
     @property
     def fte(self) -> float:
-        """The rate of failure to enrol."""
         return 1.0 - float(self.enrolled.mean()) if self.people else 0.0
 
     @property
@@ -70,17 +67,13 @@ def square_of_totals(*counts: tuple[int, int]) -> float:
 
 
 def gfrr_of(fte: float, fta: float, fnmr: float) -> float:
-    """1 − (1−FTE)(1−FTA)(1−FNMR)."""
     return 1.0 - (1.0 - fte) * (1.0 - fta) * (1.0 - fnmr)
 
 
 def gfrr_variance(attempts: Attempts, errors: IntArray, compared: IntArray) -> float:
     """(1−GFRR)²·Σψ_i²·n/(n−1).
 
-    Parameters
-    ----------
-    errors, compared : int64 arrays, shape (n,)
-        False non-matches and genuine comparisons of each person.
+    - errors, compared, shape (n,): false non-matches and genuine comparisons of each person.
     """
     total, n = float(compared.sum()), attempts.people
     q = float(errors.sum()) / total if total else 0.0

@@ -52,15 +52,13 @@ class Largest:
     With few errors the largest takes few values, and a test that rejects only beyond the quantile may never
     reject. Ties therefore count half (mid-P; Lancaster 1961): of B draws, mid(m) = (#{> m} + ½#{= m} + ½)/(B + 1).
 
-    tops : float64 array, shape (B,)
-        Increasing; rounded, so that ties are ties.
+    - tops, shape (B,): increasing; rounded, so that ties are ties.
     """
 
     tops: FloatArray
 
     @staticmethod
     def of(draws: FloatArray) -> Largest:
-        """From draws in any order."""
         return Largest(np.sort(np.round(draws, DECIMALS)))
 
     def p_values(self, statistics: FloatArray) -> FloatArray:
@@ -105,10 +103,7 @@ def gaussian_largest(influence: FloatArray, *, n_resamples: int = 10_000, rng: R
     These sums are normal with the correlations of the rows of ψ, and are drawn as such, by the symmetric root of the
     correlations (any other would depend on rounding where eigenvalues are equal).
 
-    Parameters
-    ----------
-    influence : float64 array, shape (S, G)
-        ψ_si, what identity i adds to statistic s. Statistics that nobody moves are left out.
+    - influence, shape (S, G): ψ_si, what identity i adds to statistic s. Statistics that nobody moves are left out.
     """
     scale = np.sqrt((influence * influence).sum(axis=1))
     rows = influence[scale > 0.0] / scale[scale > 0.0, None]
@@ -158,14 +153,10 @@ ROUNDING = 1e-12
 class SignTerms:
     """Differences of errors of S pairs of systems, identity by identity (FRR) or identity pair by pair (FAR).
 
-    first, second : int64 arrays, shape (E,)
-        The identities at which any systems differ, in 0..A−1; the same twice for FRR.
-    d : float64 array, shape (S, E)
-        e^A_i − e^B_i or n^A_ij − n^B_ij.
-    m, ends : float64 arrays, shape (E,)
-        m_ij, and m_i + m_j; for FRR both g_i.
-    total, squares, pair_squares
-        N, Σm_i² and Σ_{i<j} m_ij² over all identities; T, Σg_i² and 0 for FRR.
+    - first, second, shape (E,): the identities at which any systems differ, in 0..A−1; the same twice for FRR.
+    - d, shape (S, E): e^A_i − e^B_i or n^A_ij − n^B_ij.
+    - m, ends, shape (E,): m_ij, and m_i + m_j; for FRR both g_i.
+    - total, squares, pair_squares: N, Σm_i² and Σ_{i<j} m_ij² over all identities; T, Σg_i² and 0 for FRR.
     """
 
     first: IntArray
@@ -264,10 +255,7 @@ def sign_terms(joints: Sequence[JointTally], metric: str) -> SignTerms | None:
 def flipped(terms: SignTerms, factor: float, freedom: float, *, n_resamples: int = 10_000, rng: Rng = 0) -> Largest:
     """Draws of the largest studentised difference when the differences at each place have a random sign.
 
-    Parameters
-    ----------
-    factor, freedom
-        The correction of the variance for bias, and the degrees of freedom of Student's t.
+    - factor, freedom: the correction of the variance for bias, and the degrees of freedom of Student's t.
     """
 
     def draw(rng: np.random.Generator, size: int) -> FloatArray:
@@ -289,18 +277,12 @@ SPARSE = 0.25
 class Within:
     """Impostor comparisons within H groups, and the errors among them.
 
-    group : int64 array, shape (U,)
-        The group of each identity, in 0..H−1, increasing.
-    comparisons : float64 array, shape (U,)
-        m_i within the group.
-    pair_squares : float64 array, shape (H,)
-        Σm_ij², each pair once.
-    people : float64 array, shape (H,)
-        G_e.
-    clumps : float64 array, shape (E,)
-        n_ij > 0 of all groups.
-    spread
-        κ.
+    - group, shape (U,): the group of each identity, in 0..H−1, increasing.
+    - comparisons, shape (U,): m_i within the group.
+    - pair_squares, shape (H,): Σm_ij², each pair once.
+    - people, shape (H,): G_e.
+    - clumps, shape (E,): n_ij > 0 of all groups.
+    - spread: κ.
     """
 
     group: IntArray
@@ -323,10 +305,7 @@ def within_groups(parts: Sequence[ImpostorTally], people: FloatArray) -> Within:
 
     κ is the mean product of two residuals that share one identity over p², pooled over groups; not below 0.
 
-    Parameters
-    ----------
-    people : float64 array, shape (H,)
-        Effective identities of each group.
+    `people` are the effective identities of each group, shape (H,).
     """
     m = [part.comparisons.astype(np.float64) for part in parts]
     s = [part.errors[0].astype(np.float64) for part in parts]
@@ -426,12 +405,8 @@ def permuted_frr(
 
     Each group keeps its number of people; effective identities are T²/Σg².
 
-    Parameters
-    ----------
-    group : int64 array, shape (U,)
-        The group of each identity, in 0..H−1, increasing.
-    errors, comparisons : float64 arrays, shape (U,)
-        e_i and g_i > 0.
+    - group, shape (U,): the group of each identity, in 0..H−1, increasing.
+    - errors, comparisons, shape (U,): e_i and g_i > 0.
     """
 
     def draw(rng: np.random.Generator, size: int) -> FloatArray:

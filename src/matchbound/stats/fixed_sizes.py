@@ -73,11 +73,6 @@ def far_fixed_sizes(tally: ImpostorTally, k: int, sizes: IntArray) -> float:
     over ordered pairs. Rests are what D_ij keeps when the effects r are taken out of it; their part of Σr_i² is
     subtracted. Losses of degrees of freedom are made good cell by cell. With equal sizes this is the plug-in variance
     times its bias correction. NaN with fewer than four identities.
-
-    Parameters
-    ----------
-    sizes : int64 array, shape (G,)
-        M_i.
     """
     assert tally.erred is not None
     assert tally.compared is not None

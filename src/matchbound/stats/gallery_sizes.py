@@ -35,16 +35,10 @@ REACH = 8.0
 class HitList:
     """Which enrolled people reached a threshold in which searches.
 
-    person : int64 array, shape (n,)
-        Who was searched for.
-    n_people : int
-        J.
-    hits : int64 array, shape (n,)
-        h_x.
-    probe, holder : int64 arrays, shape (H,), or None
-        The hits one by one; without them the gallery's part of the variance is left out.
-    size : int
-        N.
+    - person, shape (n,): who was searched for.
+    - hits, shape (n,): h_x; n_people: J; size: N.
+    - probe, holder, shape (H,), or None: the hits one by one; without them the gallery's part of the variance is left
+      out.
     """
 
     person: IntArray = field(repr=False)
@@ -204,8 +198,7 @@ def _hit_rate(f: float, rho: float, size: float) -> float:
 def limits(estimate: float, variance: float, deviate: float, model: float = 0.0) -> tuple[float, float]:
     """Limits on log(−log(1 − θ)), for 0 < θ < 1; the estimate itself at the ends.
 
-    model
-        A further standard deviation, on that scale.
+    - model: a further standard deviation, on that scale.
     """
     if not 0.0 < estimate < 1.0:
         return (0.0, 0.0) if estimate <= 0.0 else (1.0, 1.0)

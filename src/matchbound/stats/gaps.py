@@ -46,21 +46,14 @@ STEPS, ROUNDS = 64, 7
 class GroupMoments:
     """One rate of one group, or of many draws of one: arrays of one shape, or numbers.
 
-    rate
-        p, between 0 and 1.
-    comparisons
-        N (units where every identity counts once).
-    people
-        G_e, effective identities.
-    personal
-        N² times the part of the variance that comes from comparisons that share one identity, without bias; it may be
-        negative.
-    clustered
-        N² times the rest: Σ D_ij² over identity pairs, or Σ(e_i − q·g_i)² without bias.
-    sharing, alone, mates
-        s, a and w.
-    least
-        The smallest variance: that of one error.
+    - rate: p, between 0 and 1.
+    - comparisons: N (units where every identity counts once).
+    - people: G_e, effective identities.
+    - personal: N² times the part of the variance that comes from comparisons that share one identity, without bias; it
+      may be negative.
+    - clustered: N² times the rest: Σ D_ij² over identity pairs, or Σ(e_i − q·g_i)² without bias.
+    - sharing, alone, mates: s, a and w.
+    - least: the smallest variance: that of one error.
     """
 
     rate: FloatArray
@@ -75,12 +68,10 @@ class GroupMoments:
 
     @property
     def spread(self) -> FloatArray:
-        """p(1 − p)."""
         return self.rate * (1.0 - self.rate)
 
     @property
     def freedom(self) -> FloatArray:
-        """G_e − 1, at least 1."""
         return np.maximum(self.people - 1.0, 1.0)
 
     def columns(self, chosen: IntArray) -> GroupMoments:
@@ -101,10 +92,8 @@ def group_moments(
 ) -> GroupMoments:
     """The moments of FAR (with R = Σr_i², `clustered` its Q/2) or of FRR (without).
 
-    squares
-        Σm_i² or Σg_i²: of the units that identities take part in.
-    alone
-        The part of a unit's variance that independent comparisons would leave.
+    - squares: Σm_i² or Σg_i²: of the units that identities take part in.
+    - alone: the part of a unit's variance that independent comparisons would leave.
     """
     personal = 0.0 if r is None else finite_factor(people) * (r - clustered) - clustered
     mates = (squares - sharing) / (1.0 if r is None else 2.0) - alone * units
@@ -136,12 +125,7 @@ def gap_statistic(
 ) -> tuple[FloatArray, FloatArray]:
     """(p_a − θ·p_b − δ over its standard error under the hypothesis that this is 0, degrees of freedom).
 
-    0 where no comparison of either group erred, or every one.
-
-    Parameters
-    ----------
-    shift, ratio
-        δ and θ.
+    0 where no comparison of either group erred, or every one. `shift` is δ and `ratio` θ.
     """
     kappa, rho = _correlations(a, b)
     off = a.rate - ratio * b.rate - shift
@@ -272,14 +256,11 @@ def finite_factor(people: Values) -> FloatArray:
 class GroupSums:
     """Impostor comparisons by identity and group, at one threshold.
 
-    group : int64 array, shape (G,)
-        The group of each identity, in 0..H−1.
-    errors, comparisons : float64 arrays, shape (G, H)
-        S_ih and m_ih.
-    sum_nn, sum_nm, sum_mm : float64 arrays, shape (H, H)
-        Σn_ij², Σn_ij·m_ij and Σm_ij² over the identity pairs of each cell, each pair once; symmetric.
-    counts : (errors, comparisons), float64 arrays, shape (H, H), or None
-        Where the sums are of units (shares n_ij/m_ij of identity pairs): the comparisons themselves.
+    - group, shape (G,): in 0..H−1.
+    - errors, comparisons, shape (G, H): S_ih and m_ih.
+    - sum_nn, sum_nm, sum_mm, shape (H, H): Σn_ij², Σn_ij·m_ij and Σm_ij² over the identity pairs of each cell, each
+      pair once; symmetric.
+    - counts: errors and comparisons, shape (H, H) each, where the sums are of units (shares n_ij/m_ij of pairs).
     """
 
     group: IntArray
@@ -349,16 +330,11 @@ def _cells(by_identity: FloatArray, group: IntArray, n_groups: int) -> FloatArra
 class CellRate:
     """The impostor rate of one cell, between groups g and h (or within one).
 
-    estimate
-        NaN without comparisons.
-    influence : float64 array, shape (G,)
-        ψ_i; 0 for identities of other groups.
-    pair_square
-        ΣD_ij²/N², each pair once: the floor of the variance.
-    variance
-        Corrected for the bias of the plug-in.
-    sizes
-        Effective identities on either side (the same twice within a group).
+    - estimate: NaN without comparisons.
+    - influence, shape (G,): ψ_i; 0 for identities of other groups.
+    - pair_square: ΣD_ij²/N², each pair once: the floor of the variance.
+    - variance: corrected for the bias of the plug-in.
+    - sizes: effective identities on either side (the same twice within a group).
     """
 
     errors: int

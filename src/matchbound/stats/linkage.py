@@ -25,14 +25,10 @@ from matchbound.stats.dyadic import DyadicSums
 class LinkageCounts:
     """Decisions at one threshold by identity.
 
-    misses, genuine : int64 arrays, shape (G,)
-        e_i of g_i genuine comparisons that did not match.
-    matched, impostor : int64 arrays, shape (G,)
-        S_i of m_i impostor comparisons that matched; one counts at both of its identities.
-    partners : int64 array, shape (G,)
-        With how many other identities each was compared.
-    nn, nm, mm : float
-        Σ n_ij², Σ n_ij·m_ij and Σ m_ij² over unordered pairs of identities.
+    - misses, genuine, shape (G,): e_i of g_i genuine comparisons that did not match.
+    - matched, impostor, shape (G,): S_i of m_i impostor comparisons that matched; one counts at both of its identities.
+    - partners, shape (G,): with how many other identities each was compared.
+    - nn, nm, mm: Σ n_ij², Σ n_ij·m_ij and Σ m_ij² over unordered pairs of identities.
     """
 
     misses: IntArray
@@ -92,10 +88,7 @@ def f1_of(far: FloatArray | float, frr: FloatArray | float, prior: float) -> Flo
 def precision_sums(counts: LinkageCounts, by_sample: bool) -> DyadicSums:
     """Residuals of the logit of precision by identity; TP and FP must be above 0.
 
-    Parameters
-    ----------
-    by_sample
-        Whether the prevalence is the sample's own, and as random as the sample.
+    - by_sample: whether the prevalence is the sample's own, and as random as the sample.
     """
     hits, false = counts.hits, counts.false_matches
     own = _centred(counts.genuine - counts.misses, counts.genuine, by_sample) / hits

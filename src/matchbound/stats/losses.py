@@ -76,10 +76,8 @@ class LossTerms:
     """A mean loss and what each comparison adds to it.
 
     estimate
-    residual : float64 array, shape (n,)
-        They sum to 0.
-    genuine_mean, impostor_mean
-        NaN where there is no comparison of the kind.
+    - residual, shape (n,): they sum to 0.
+    - genuine_mean, impostor_mean: NaN where there is no comparison of the kind.
     """
 
     estimate: float

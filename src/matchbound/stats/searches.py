@@ -41,20 +41,13 @@ from matchbound.stats.latent.probabilities import excess, implied_correlation
 class SearchSums:
     """What people add to a rate of searches, or to the difference of two such rates.
 
-    own : float64 array, shape (J,)
-        A_j of the people searched for.
-    holders : float64 array, shape (N,)
-        U_g of the enrolled people.
-    key, both : arrays, shape (D,)
-        j·N + g by increasing key, and d_jg.
-    place : int64 array, shape (J,)
-        Where each person searched for stands among the enrolled, −1 elsewhere.
-    people : int
-        How many people have searches.
-    crossed : int or None
-        G of the factor G/(G−1) where people are both searched for and enrolled; None where nobody is.
-    share : float
-        By which V_PG is multiplied: 1 − 1/N for FPIR.
+    - own, shape (J,): A_j of the people searched for.
+    - holders, shape (N,): U_g of the enrolled people.
+    - key, both, shape (D,): j·N + g by increasing key, and d_jg.
+    - place, shape (J,): where each person searched for stands among the enrolled, −1 elsewhere.
+    - people: how many people have searches.
+    - crossed: G of the factor G/(G−1) where people are both searched for and enrolled; None where nobody is.
+    - share: by which V_PG is multiplied: 1 − 1/N for FPIR.
     """
 
     own: FloatArray = field(repr=False)
@@ -93,7 +86,6 @@ class SearchSums:
         return max(_unbiased(self.crossed) * total - self.overlap, self.searched)
 
     def __sub__(self, other: SearchSums) -> SearchSums:
-        """The sums of the difference of two rates of the same searches."""
         key, inverse = np.unique(np.concatenate([self.key, other.key]), return_inverse=True)
         both = np.bincount(inverse.reshape(-1), np.concatenate([self.both, -other.both]), key.size)
         return replace(
@@ -122,16 +114,9 @@ def search_sums(
 ) -> SearchSums:
     """The sums of the mean of `value`.
 
-    Parameters
-    ----------
-    person, value : arrays, shape (n,)
-        Who was searched for, positions in `place`, and the value of the search.
-    changed : (search, holder, gain), arrays of shape (C,)
-        What the value of a search loses where an enrolled person is left out.
-    place, crossed, share
-        See `SearchSums`.
-    size
-        N.
+    - person, value, shape (n,): who was searched for, positions in `place`, and the value of the search.
+    - changed: (search, holder, gain), shape (C,) each: what a search loses where an enrolled person is left out.
+    - size: N; place, crossed, share: see `SearchSums`.
     """
     n, (search, holder, gain) = float(person.size), changed
     searches = np.bincount(person, minlength=place.size)
@@ -148,15 +133,11 @@ def search_sums(
 class Unmated:
     """Searches without a mate, which err where they return somebody.
 
-    person : int64 array, shape (n,)
-        Who was searched for.
-    enrolled : int64 array, shape (J,)
-        Position in the gallery of each person, −1 for those who are not enrolled. Where one is, their own enrolment
-        was left out of their searches (rotating protocol).
-    holder, score : arrays, shape (n, ≥ 2)
-        The best candidates, the best one first.
-    size : int
-        N.
+    - person, shape (n,): who was searched for.
+    - enrolled, shape (J,): position in the gallery of each person, −1 for those who are not enrolled. Where one is,
+      their own enrolment was left out of their searches (rotating protocol).
+    - holder, score, shape (n, ≥ 2): the best candidates, the best one first.
+    - size: N.
     """
 
     person: IntArray = field(repr=False)
@@ -209,18 +190,15 @@ class Unmated:
 class Ranked:
     """Searches of enrolled people at one rank R, which err where the mate is not within it or below the threshold.
 
-    person : int64 array, shape (T,)
-        Who was searched for, positions in the gallery.
-    crossing : float64 array, shape (T,)
-        The mate's score where it is within rank R, else −∞. The search misses where it is below the threshold.
-    margin : float64 array, shape (T,)
-        Mate minus R-th best non-mate; negative where the rank is missed. −∞ where the mate can have no rank.
-    blamed : int64 array, shape (B,)
-        Searches that miss the rank and would not if any one of their R best non-mates were not enrolled.
-    mate : float64 array, shape (B,); holder : int64 array, shape (B, R)
-        The mate's scores there, and those R non-mates.
-    size : int
-        N.
+    - person, shape (T,): who was searched for, positions in the gallery.
+    - crossing, shape (T,): the mate's score where it is within rank R, else −∞. The search misses where it is below the
+      threshold.
+    - margin, shape (T,): mate minus R-th best non-mate; negative where the rank is missed. −∞ where the mate can have
+      no rank.
+    - blamed, shape (B,): searches that miss the rank and would not if any one of their R best non-mates were not
+      enrolled.
+    - mate, shape (B,), and holder, shape (B, R): the mate's scores there, and those R non-mates.
+    - size: N.
     """
 
     person: IntArray = field(repr=False)
@@ -270,10 +248,8 @@ class Ranked:
 def at_rank(person: IntArray, mate: FloatArray, holder: IntArray, score: FloatArray, size: int, rank: int) -> Ranked:
     """The searches at rank R; a mate tied with a non-mate is ahead of it.
 
-    Parameters
-    ----------
-    holder, score : arrays, shape (T, ≥ R + 1)
-        The best non-mates, the best one first; with fewer than R + 1 columns there are no more non-mates.
+    - holder, score, shape (T, ≥ R + 1): the best non-mates, the best one first; with fewer than R + 1 columns there are
+      no more non-mates.
     """
     rest, none = score.shape[1], np.full(mate.size, -np.inf)
     nth = score[:, rank - 1] if rank <= rest else none
@@ -301,10 +277,7 @@ LEAST_RANK = 3
 def fit_searches(person: IntArray, people: int, key: FloatArray) -> LatentModel:
     """The model of a rate of searches, of which those with the smallest keys err first; both sides of the scale.
 
-    Parameters
-    ----------
-    person, key : arrays, shape (n,)
-        Who was searched for, 0..people − 1, and what decides.
+    - person, key, shape (n,): who was searched for, 0..people − 1, and what decides.
     """
     n, order = int(person.size), np.argsort(key, kind="stable")
     ranked, searches = key[order], np.bincount(person, minlength=people).astype(np.int64)
@@ -341,12 +314,8 @@ def _careful(model: LatentModel) -> LatentModel:
 class GalleryVariance:
     """What a random gallery adds to the variance of FPIR.
 
-    size
-        N.
-    rho : Curve
-        ρ_G as a function of the probit of FPIR.
-    z, single : float64 arrays, shape (K,)
-        Probits of FPIR in increasing order, and the share of hits that are single.
+    - rho: ρ_G as a function of the probit of FPIR.
+    - z, single, shape (K,): probits of FPIR in increasing order, and the share of hits that are single.
     """
 
     size: int
@@ -428,16 +397,9 @@ def limits_at_fpir(
     FPIR may err by sin θ of its t quantile while FNIR errs by cos θ of its own (the people searched for are different,
     so the two errors are taken as independent). The limit is the worst over the angles.
 
-    Parameters
-    ----------
-    best : float64 array, shape (n,)
-        Best scores of searches without a mate, descending.
-    crossing : float64 array, shape (T,)
-        The mate's scores where the rank is met, else −∞; ascending.
-    hits, misses
-        The models of FPIR and FNIR.
-    deviates
-        Their t quantiles.
+    - best, shape (n,): best scores of searches without a mate, descending.
+    - crossing, shape (T,): the mate's scores where the rank is met, else −∞; ascending.
+    - hits, misses: the models of FPIR and FNIR; deviates: their t quantiles.
     """
     n, given = float(best.size), np.asarray(fpir, dtype=np.float64)
     targets, angles = (part.reshape(-1) for part in np.meshgrid(given.reshape(-1), ANGLES, indexing="ij"))

@@ -85,22 +85,13 @@ def _excess(errors: IntArray, comparisons: IntArray) -> FloatArray:
 class UnitRate:
     """A rate whose units are comparisons, identity pairs (FAR) or identities (FRR).
 
-    units
-        How many.
-    estimate, variance
-        Their mean, and its plug-in variance.
-    alone
-        Mean of 1/m over the units: the part of a unit's variance that independent comparisons would leave.
-    sharing
-        Ordered pairs of units that share one identity (0 for FRR).
-    partners : float64 array, shape (G,)
-        Units that an identity takes part in.
-    excess : float64 array, shape (G,)
-        r_i, or e_i − q·g_i.
-    within
-        Q/2, or Σ(e_i − q·g_i)²: the sum of squared deviations of identity pairs or identities.
-    identities
-        How many equal identities weigh as much; where every identity counts once, those that take part.
+    - estimate, variance: the mean of the units, and its plug-in variance.
+    - alone: mean of 1/m over the units: the part of a unit's variance that independent comparisons would leave.
+    - sharing: ordered pairs of units that share one identity (0 for FRR).
+    - partners, shape (G,): units that an identity takes part in.
+    - excess, shape (G,): r_i, or e_i − q·g_i.
+    - within: Q/2, or Σ(e_i − q·g_i)²: the sum of squared deviations of identity pairs or identities.
+    - identities: how many equal identities weigh as much; where every identity counts once, those that take part.
     """
 
     units: int
@@ -249,16 +240,11 @@ class Contributions:
 
     The plug-in variances are sums over identities: R = Σr_i² for FRR, and for FAR the leading part of 4R − 2Q.
 
-    errors, comparisons
-        Of the identity: e_i and g_i, or S_i and m_i (an impostor comparison counts at both of its identities).
-    excess
-        Errors beyond what the overall rate would give: r_i.
-    share
-        r_i²/R; they add up to 1, or are all 0 where no identity differs from the others.
-    rate_without
-        The rate of the data without the identity; NaN where nothing is left.
-    rate
-        The overall rate.
+    - errors, comparisons: of the identity: e_i and g_i, or S_i and m_i (an impostor comparison counts at both of its
+      identities).
+    - excess: errors beyond what the overall rate would give: r_i.
+    - share: r_i²/R; they add up to 1, or are all 0 where no identity differs from the others.
+    - rate_without: the rate of the data without the identity; NaN where nothing is left.
     """
 
     errors: IntArray

@@ -27,12 +27,8 @@ Groups = tuple[tuple[IntArray, NDArray[Any]], tuple[IntArray, NDArray[Any]]]
 class CurveReplicates:
     """What B replicates of a curve say.
 
-    far_targets, frr_targets : float64 arrays, shapes (L,) and (M,)
-    frr : float64 array, shape (B, L)
-        FRR at each FAR.
-    far : float64 array, shape (B, M)
-        FAR at each FRR.
-    eer, auc : float64 arrays, shape (B,)
+    - far_targets, frr_targets, shapes (L,) and (M,)
+    - frr, shape (B, L), at each FAR; far, shape (B, M), at each FRR; eer, auc, shape (B,)
     """
 
     far_targets: FloatArray
@@ -47,13 +43,11 @@ class CurveReplicates:
 class Draw:
     """Weights of one block of replicates.
 
-    weights : float64 array, shape (B, G)
-    extra : float64 array, shape (B,)
-        What each impostor comparison weighs on top: copies of one identity, at the observed rates (the paper's swap).
-    additive
-        An impostor comparison weighs W_i + W_j instead of W_i·W_j.
-    rng
-        The block's generator, for draws within identities.
+    - weights, shape (B, G)
+    - extra, shape (B,): what each impostor comparison weighs on top: copies of one identity, at the observed rates (the
+      paper's swap).
+    - additive: whether an impostor comparison weighs W_i + W_j instead of W_i·W_j.
+    - rng: for draws within identities.
     """
 
     weights: FloatArray

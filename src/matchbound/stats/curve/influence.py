@@ -38,18 +38,13 @@ NEIGHBOURS = np.exp(np.log(2.0) * np.linspace(-1.0, 1.0, 5))
 class PointInfluence:
     """What each identity adds to FRR and FAR at P points of a curve.
 
-    points : int64 array, shape (P,)
-        Which points, in increasing order.
-    frr_rate, far_rate : float64 arrays, shape (P,)
-        q and p.
-    frr, far : float64 arrays, shape (P, G)
-        a_i and ρ_i.
-    far_variance : float64 array, shape (P,)
-        (4R − 2Q)/N2², which is less than Σρ_i² by what the comparisons of one identity pair count twice.
-    slope : float64 array, shape (P,)
-        λ: how much FRR falls while FAR rises by a unit.
-    identities
-        Effective number of identities, for bias corrections and degrees of freedom.
+    - points, shape (P,): which points, in increasing order.
+    - frr_rate, far_rate, shape (P,): q and p.
+    - frr, far, shape (P, G): a_i and ρ_i.
+    - far_variance, shape (P,): (4R − 2Q)/N2², which is less than Σρ_i² by what the comparisons of one identity pair
+      count twice.
+    - slope, shape (P,): λ: how much FRR falls while FAR rises by a unit.
+    - identities: effective number of identities, for bias corrections and degrees of freedom.
     """
 
     points: IntArray
@@ -223,12 +218,7 @@ def wilson_t(rate: EffectiveRate, tail: float) -> tuple[float, float]:
 class BandLimits:
     """Limits at L FARs; float64 arrays, shape (L,).
 
-    far
-        The targets, increasing.
-    frr, low, high
-        FRR there and its limits.
-    critical
-        How many standard errors the limits are away.
+    `far` are the targets, increasing; `critical` is how many standard errors the limits are away.
     """
 
     far: FloatArray

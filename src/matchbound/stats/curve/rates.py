@@ -35,10 +35,8 @@ class CurveVariances:
 class Crossing:
     """Where the curve crosses FAR = FRR.
 
-    estimate
-        The equal error rate.
-    index
-        The point of the curve nearest to the crossing.
+    - estimate: the equal error rate.
+    - index: the point of the curve nearest to the crossing.
     """
 
     estimate: float
@@ -52,13 +50,7 @@ def curve_variances(
 
     FAR: (4R − 2Q)/N2² with R = ΣS² − 2pΣSm + p²Σm_i² and Q = Σn² − 2pΣnm + p²Σm_ij². FRR: Σ(e_i − q·g_i)²/T².
 
-    Parameters
-    ----------
-    sums
-    false_matches, errors : int64 arrays, shape (K,)
-        Impostor comparisons that match, genuine ones that do not.
-    n_impostor, n_genuine
-        N and T.
+    - false_matches, errors, shape (K,): impostor comparisons that match, genuine ones that do not.
     """
     far = _ratio_variance(
         _combine(4, sums.ss, -2, sums.nn),
@@ -158,10 +150,9 @@ def crossing_of(curve: CurveTally) -> Crossing:
 class AreaTerms:
     """The area under the curve up to a FAR, and what each comparison adds to it.
 
-    estimate
-        ∫ (1 − FRR) dFAR over [0, max_far], divided by max_far: the mean true match rate there.
-    genuine, impostor : float64 arrays, shape (K,)
-        What a genuine and an impostor comparison that start to match at each point of the curve contribute.
+    - estimate: ∫ (1 − FRR) dFAR over [0, max_far], divided by max_far: the mean true match rate there.
+    - genuine, impostor, shape (K,): what a genuine and an impostor comparison that start to match at each point of the
+      curve contribute.
     """
 
     estimate: float

@@ -31,9 +31,8 @@ CELLS = 1024
 class SmoothRates:
     """FAR and FRR on a fine grid of thresholds for B curves at once.
 
-    similarity : float64 array, shape (C,)
-        Decreasing, so FAR rises along it. In the model's units (logarithms for log-normal).
-    far, frr : float64 arrays, shape (B, C)
+    - similarity, shape (C,): decreasing, so FAR rises along it. In the model's units (logarithms for log-normal).
+    - far, frr, shape (B, C)
     """
 
     similarity: FloatArray
@@ -58,12 +57,10 @@ class SmoothRates:
         return np.asarray(self.far[row, k - 1] + (self.far[row, k] - self.far[row, k - 1]) * share)
 
     def auc(self) -> FloatArray:
-        """Area under the curves by the trapezoid rule, shape (B,)."""
         height = 2.0 - self.frr[:, 1:] - self.frr[:, :-1]
         return np.asarray((np.diff(self.far, axis=1) * height).sum(axis=1) / 2.0)
 
     def read(self, far_targets: FloatArray, frr_targets: FloatArray) -> CurveReplicates:
-        """All of these for B replicates."""
         frr, far = self.frr_at(far_targets), self.far_at(frr_targets)
         return CurveReplicates(far_targets, frr_targets, frr, far, self.eer(), self.auc())
 
@@ -177,9 +174,9 @@ def _normal_rates(genuine: FloatArray, impostor: FloatArray) -> SmoothRates:
 class _Grid:
     """Cells of equal width for kernel curves, and how a score in a cell is spread over thresholds.
 
-    centre : float64 array, shape (C,), decreasing
-    far_weight, frr_weight : float64 arrays, shape (C, C)
-        Chance that a score of the cell (row) lies above, or below, the threshold (column).
+    - centre, shape (C,), decreasing
+    - far_weight, frr_weight, shape (C, C): chance that a score of the cell (row) lies above, or below, the threshold
+      (column).
     """
 
     centre: FloatArray

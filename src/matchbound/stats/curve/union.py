@@ -28,13 +28,9 @@ LEVELS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 class RatesAndVariances:
     """A curve as far as the union rule needs it; variances are worked out where they are asked for.
 
-    far, frr : float64 arrays, shape (K,)
-    sums
-        What the variances are made of.
-    far_floor, frr_floor
-        Least effective numbers of trials.
-    base
-        Whose intervals are joined: ``"wilson"`` or ``"wald"``.
+    - far, frr, shape (K,)
+    - far_floor, frr_floor: least effective numbers of trials.
+    - base: whose intervals are joined: ``"wilson"`` or ``"wald"``.
     """
 
     far: FloatArray
@@ -93,12 +89,9 @@ def union_limits(
 class Calibration:
     """What a simulation on the sample says about levels for FAR.
 
-    levels, coverage, width : float64 arrays, shape (L,)
-        Levels tried, how often the union rule then covered the sample's own FRR@FAR, and its mean width.
-    level_far
-        The smallest level that covered as often as asked, or the largest tried.
-    reached
-        Whether any level did.
+    - levels, coverage, width, shape (L,): levels tried, how often the union rule then covered the sample's own FRR@FAR,
+      and its mean width.
+    - level_far: the smallest level that covered as often as asked, or the largest tried where none did (`reached`).
     """
 
     levels: FloatArray

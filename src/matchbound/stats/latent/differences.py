@@ -49,14 +49,9 @@ def paired_ranks(comparisons: int, metric: str = "far", n_ranks: int = N_RANKS) 
 class DifferenceModel:
     """Variances of u·a − v·b for two rates a and b on the same comparisons.
 
-    design
-        Pairs of comparisons by what they share.
-    identity, pair : Curve
-        ρ̄ of comparisons that share one identity (FAR only), and of comparisons of one cluster, by probit rate.
-    identity_gap, pair_gap : Curve
-        δ, likewise.
-    self_gap : Curve
-        δ₀ = 1 − ρ₀.
+    - identity, pair: ρ̄ of comparisons that share one identity (FAR only), and of comparisons of one cluster, by probit
+      rate.
+    - identity_gap, pair_gap: δ, likewise; self_gap: δ₀ = 1 − ρ₀.
     """
 
     design: Design

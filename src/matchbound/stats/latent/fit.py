@@ -66,16 +66,11 @@ def fit_far(
 ) -> LatentModel:
     """The latent model of FAR.
 
-    Parameters
-    ----------
-    tally
-        Impostor comparisons at the thresholds of `rank_grid`; it must know m_ij (``impostor.compared``, or
-        ``impostor.sizes``) unless `whole` does.
-    whole
-        All the data, at any threshold, where `tally` is of a random subset of identities: what was compared and the
-        sample's variance come from it, and only the correlations from the subset.
-    mirrored
-        Fit the rate of comparisons that did not err, for rates above ½.
+    - tally: impostor comparisons at the thresholds of `rank_grid`; it must know m_ij (``impostor.compared``, or
+      ``impostor.sizes``) unless `whole` does.
+    - whole: all the data, at any threshold, where `tally` is of a random subset of identities: what was compared and
+      the sample's variance come from it, and only the correlations from the subset.
+    - mirrored: fit the rate of comparisons that did not err, for rates above ½.
     """
     every = tally if whole is None else whole
     shown_by, people = (effective_number(part.weights("far")) for part in (tally, every))
@@ -136,12 +131,7 @@ def of_units(model: LatentModel, rates: Sequence[UnitRate]) -> LatentModel:
 
     The variance of a unit that is the mean of m comparisons is p(1−p)/m + (1 − 1/m)·C_w; units never come in clumps.
 
-    Parameters
-    ----------
-    model
-        Of the pooled rate.
-    rates
-        The rate of units at one or more thresholds: where the sample's own variance is known.
+    `rates` are those of units at the thresholds where the sample's own variance is known; `model` is of the pooled one.
     """
     rate = rates[0]
     units = float(rate.units)
@@ -162,12 +152,8 @@ def of_units(model: LatentModel, rates: Sequence[UnitRate]) -> LatentModel:
 class Products:
     """Errors, and sums of (y − p)(y' − p) over pairs of comparisons; arrays of one shape.
 
-    rate
-        p.
-    within
-        Over comparisons of one cluster, each with itself included: Q/2 for FAR, Σ(e_i − q·g_i)² for FRR.
-    sharing
-        Over comparisons that share one identity: R − Q for FAR, 0 for FRR.
+    - within: over comparisons of one cluster, each with itself included: Q/2 for FAR, Σ(e_i − q·g_i)² for FRR.
+    - sharing: over comparisons that share one identity: R − Q for FAR, 0 for FRR.
     """
 
     rate: FloatArray
@@ -234,8 +220,8 @@ def pooled(
 ) -> Correlations:
     """Correlations averaged over the pool with equal weights in probits, and the assumed ones averaged in.
 
-    identities
-        G_e: f·G_e people's worth of data speak, f being the part of the pool, in probits, that thresholds span.
+    - identities: G_e: f·G_e people's worth of data speak, f being the part of the pool, in probits, that thresholds
+      span.
     """
     first, last = settings.pool(metric)
     rate = 1.0 - products.rate if mirrored else products.rate
@@ -308,11 +294,7 @@ def all_pairs(
     settings: LatentSettings = DEFAULT,
     shown_by: float = 0.0,
 ) -> LatentModel:
-    """The latent model of all pairs of instances, without data.
-
-    instances
-        Numbers of instances, and how many identities have each.
-    """
+    """The latent model of all pairs, without data: numbers of instances, and how many identities have each."""
     size, people = instances.size, instances.count
     total, squares = float(people @ size), float(people @ size**2)
     if metric == "far":
@@ -351,10 +333,9 @@ def own_variance(metric: Metric, part: Part, people: float, mirrored: bool) -> O
 class Curve:
     """A latent correlation as a function of the probit rate z: the larger of a pooled value and a local average.
 
-    z, value, weight : float64 arrays, shape (K,)
-        Probit rates in increasing order, the correlation estimated at each, and its weight Δz·min(k/30, 1).
-    pooled
-        The weighted average over the middle rates; the curve is nowhere below it, nor below 0.
+    - z, value, weight, shape (K,): probit rates in increasing order, the correlation estimated at each, and its weight
+      Δz·min(k/30, 1).
+    - pooled: the weighted average over the middle rates; the curve is nowhere below it, nor below 0.
     """
 
     z: FloatArray
@@ -376,14 +357,8 @@ class Curve:
 def smooth(z: FloatArray, value: FloatArray, errors: FloatArray, pool: tuple[float, float], fallback: float) -> Curve:
     """A curve through correlations estimated at several rates.
 
-    Parameters
-    ----------
-    z, value, errors : float64 arrays, shape (K,)
-        Probit rates in increasing order, correlations and numbers of errors.
-    pool
-        The rates over which the pooled value averages.
-    fallback
-        The pooled value where no rate lies in that range.
+    - z, value, errors, shape (K,): probit rates in increasing order, correlations and numbers of errors.
+    - pool: the rates over which the pooled value averages; it is `fallback` where no rate lies there.
     """
     spacing = np.gradient(z) if z.size > 1 else np.ones(z.size)
     weight = spacing * np.minimum(errors / TRUSTED, 1.0)

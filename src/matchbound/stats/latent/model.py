@@ -31,19 +31,14 @@ FEW = 10.0
 class LatentSettings:
     """The seven numbers of the default interval; docs/explanation/latent.md says what each is for.
 
-    kurtosis
-        κ, kurtosis − 1 of people's effects (2 for a normal law): a variance estimated from G people has a relative
-        error of √(κ/G).
-    tail
-        γ: for each probit that a rate lies below the pool, a correlation moves this part of the way to the most that it
-        could be.
-    far_pool, frr_pool
-        The rates over which correlations are averaged; the tail begins below.
-    assumed_identity, assumed_pair
-        Correlations assumed before the data speak: of comparisons that share one identity, and of comparisons of one
-        identity pair (FRR: one identity).
-    assumed_people
-        How many people's data the assumed correlations are worth.
+    - kurtosis: κ, kurtosis − 1 of people's effects (2 for a normal law): a variance estimated from G people has a
+      relative error of √(κ/G).
+    - tail: γ: for each probit that a rate lies below the pool, a correlation moves this part of the way to the most
+      that it could be.
+    - far_pool, frr_pool: the rates over which correlations are averaged; the tail begins below.
+    - assumed_identity, assumed_pair: correlations assumed before the data speak: of comparisons that share one
+      identity, and of comparisons of one identity pair (FRR: one identity).
+    - assumed_people: how many people's data the assumed correlations are worth.
     """
 
     kurtosis: float = 4.0
@@ -66,15 +61,11 @@ DEFAULT = LatentSettings()
 class Design:
     """How many ordered pairs of different comparisons share what.
 
-    comparisons
-        N (or T): comparisons.
-    within
-        W: pairs of comparisons of one cluster, the same identity pair (FAR) or the same identity (FRR).
-    sharing
-        H: pairs that share exactly one identity: Σ_i (m_i² − Σ_j m_ij²) for FAR, 0 for FRR.
-    alone
-        The variance of one unit over p(1−p) where nothing is correlated: 1, or less where a unit is a mean of
-        several comparisons.
+    - comparisons: N (or T).
+    - within: W: pairs of comparisons of one cluster, the same identity pair (FAR) or the same identity (FRR).
+    - sharing: H: pairs that share exactly one identity: Σ_i (m_i² − Σ_j m_ij²) for FAR, 0 for FRR.
+    - alone: the variance of one unit over p(1−p) where nothing is correlated: 1, or less where a unit is a mean of
+      several comparisons.
     """
 
     comparisons: float
@@ -92,7 +83,7 @@ class Design:
 class Clusters:
     """Sizes of clusters (identity pairs for FAR, identities for FRR) and how many clusters have each.
 
-    size, count : float64 arrays, shape (U,)
+    - size, count, shape (U,)
     """
 
     size: FloatArray
@@ -118,10 +109,8 @@ class Clusters:
 class OwnVariance:
     """The sample's relative variance v̂ of the rate at several numbers of errors; float64 arrays, shape (K,).
 
-    errors
-        Increasing, each at least one.
-    relative
-        The variance estimated without bias, over the squared rate.
+    - errors: increasing, each at least one.
+    - relative: the variance estimated without bias, over the squared rate.
     """
 
     errors: FloatArray
@@ -154,12 +143,9 @@ NOTHING = OwnVariance(np.empty(0), np.empty(0))
 class Correlations:
     """Latent correlations at several thresholds, and their average over the pool.
 
-    z, identity, pair : float64 arrays, shape (K,)
-        Probit rates in increasing order; ρ̂_s and ρ̂_w at each.
-    rho_identity, rho_pair
-        ρ_s and ρ_w: averages over the pool, with the assumed correlations averaged in.
-    people
-        n: how many people's worth of data they rest on.
+    - z, identity, pair, shape (K,): probit rates in increasing order; ρ̂_s and ρ̂_w at each.
+    - rho_identity, rho_pair: ρ_s and ρ_w: averages over the pool, with the assumed correlations averaged in.
+    - people: n: how many people's worth of data they rest on.
     """
 
     z: FloatArray
@@ -179,17 +165,11 @@ class Correlations:
 class LatentLimits:
     """An interval from the latent model, with what it rests on.
 
-    low, high
-        The limits; a one-sided interval has 0 or 1 as its other limit.
-    rho_identity, rho_pair
-        ρ_s and ρ_w: the latent correlation of two comparisons that share one identity (NaN for FRR) and of two
-        comparisons of one identity pair (FRR: one identity).
-    erring_pairs
-        λ: how many identity pairs (FRR: identities) are expected to hold the errors at the estimate.
-    effective_identities
-        G_e.
-    notes
-        What a reader must know, if anything.
+    - low, high: the limits; a one-sided interval has 0 or 1 as its other limit.
+    - rho_identity, rho_pair: ρ_s and ρ_w: the latent correlation of two comparisons that share one identity (NaN for
+      FRR) and of two comparisons of one identity pair (FRR: one identity).
+    - erring_pairs: λ: how many identity pairs (FRR: identities) are expected to hold the errors at the estimate.
+    - effective_identities: G_e.
     """
 
     low: float
@@ -205,27 +185,16 @@ class LatentLimits:
 class LatentModel:
     """Correlations of errors and the sample's own variance; any number of limits follow without the data.
 
-    metric
-        ``"far"`` or ``"frr"``.
-    design, clusters
-        What was compared: pairs of comparisons by what they share; sizes of identity pairs (FRR: identities).
-    effective_identities
-        G_e = (ΣM)²/ΣM² for FAR, (Σg)²/Σg² for FRR.
-    correlations
-        Seen from the side of the scale from which the model was fitted.
-    own
-        The sample's own variance, seen from the same side.
-    settings
-        The seven numbers.
-    shown_by
-        Effective identities that the correlations were estimated from; 0: all of them.
-    mirrored
-        Whether the rate is that of comparisons that did not err (rates above ½).
-    other
-        The same rate fitted from the other side of the scale, for rates around and beyond ½; None: the same
-        correlations serve, and no sample variance.
-    beyond
-        A further variance of the rate, as a function of its probit and of whether the limit is an upper one.
+    - design, clusters: what was compared: pairs of comparisons by what they share; sizes of identity pairs (FRR:
+      identities).
+    - effective_identities: G_e = (ΣM)²/ΣM² for FAR, (Σg)²/Σg² for FRR.
+    - correlations: seen from the side of the scale from which the model was fitted.
+    - own: the sample's own variance, seen from the same side.
+    - shown_by: effective identities that the correlations were estimated from; 0: all of them.
+    - mirrored: whether the rate is that of comparisons that did not err (rates above ½).
+    - other: the same rate fitted from the other side of the scale, for rates around and beyond ½; None: the same
+      correlations serve, and no sample variance.
+    - beyond: a further variance of the rate, as a function of its probit and of whether the limit is an upper one.
     """
 
     metric: Metric
@@ -277,18 +246,8 @@ class LatentModel:
     ) -> FloatArray:
         """Limits for many counts at once, each with its own tail Φ(−deviate); the arguments broadcast to shape (J,).
 
-        Parameters
-        ----------
-        errors
-            Numbers of errors, which need not be whole.
-        deviate
-            u: normal deviates of the tails.
-        upper
-            Where upper limits are wanted, and not lower ones.
-        tolerance
-            Of the limit, in probits.
-        relative
-            The sample's relative variance at each count, shape (J,), in the place of `own`.
+        Numbers of errors need not be whole; `tolerance` is in probits.
+        - relative: the sample's relative variance at each count, shape (J,), in the place of `own`.
         """
         x, u, up = np.broadcast_arrays(
             np.atleast_1d(np.asarray(errors, dtype=np.float64)),

@@ -83,12 +83,7 @@ def excess_of_two(h: ArrayLike, k: ArrayLike, rho: ArrayLike) -> FloatArray:
 def implied_correlation(z: ArrayLike, target: ArrayLike, start: ArrayLike | None = None) -> FloatArray:
     """The ρ with Φ₂(z, z; ρ) − Φ(z)² = target, by Newton steps in arcsin ρ kept inside a shrinking bracket.
 
-    Parameters
-    ----------
-    z, target
-        Broadcast together. A target beyond what ±HIGHEST gives yields ±HIGHEST.
-    start
-        Where to begin, when a close value is known.
+    - z, target: broadcast together. A target beyond what ±HIGHEST gives yields ±HIGHEST.
     """
     z, target = np.broadcast_arrays(np.asarray(z, dtype=np.float64), np.asarray(target, dtype=np.float64))
     edge = float(np.arcsin(HIGHEST))
@@ -124,12 +119,9 @@ def count_tail(
     θ₀, the log-odds of x/n. On both sides of it the integrand is smooth on the scale of the bump and of u, and it is
     summed between the points where one of the two has vanished. What is left of the tail where ±u ends first is added.
 
-    Parameters
-    ----------
-    errors, trials, rate, spread : float64 arrays, shape (J,)
-        x/c, N/c, p and V. The numbers of errors and trials need not be whole.
-    upper : bool array, shape (J,)
-        Where true, P(X < x) + ½P(X = x), for an upper limit; else P(X > x) + ½P(X = x), for a lower one.
+    - errors, trials, rate, spread, shape (J,): x/c, N/c, p and V. The numbers of errors and trials need not be whole.
+    - upper, shape (J,): where true, P(X < x) + ½P(X = x), for an upper limit; else P(X > x) + ½P(X = x), for a lower
+      one.
     """
     from scipy.special import betainc, betaincc, expit
 
@@ -227,10 +219,7 @@ def solve_decreasing(
     Where there is none, the result is that end. An entry that is found is left alone, so that no root depends on
     the others.
 
-    Parameters
-    ----------
-    gap
-        ``gap(x, entries)`` gives the functions of those entries at x; both have one shape.
+    - gap: ``gap(x, entries)`` gives the functions of those entries at x; both have one shape.
     """
     every = np.arange(near.size)
     a, b = near.copy(), guess.copy()
