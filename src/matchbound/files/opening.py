@@ -19,6 +19,7 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Literal, TypeVar
 
@@ -195,6 +196,11 @@ class Input:
     def filled_lines(self) -> Iterator[tuple[int, str]]:
         """The numbered lines that hold more than white space."""
         return ((number, line) for number, line in self.lines() if line.strip())
+
+    @cached_property
+    def first_text(self) -> str:
+        """The first line that is not blank, of the first 20; empty where there is none."""
+        return next((line for _, line in islice(self.lines(), 20) if line.strip()), "")
 
     def digest(self) -> str:
         """``"sha256:…"`` of the bytes as they are stored; those that no stream has come to are read now."""

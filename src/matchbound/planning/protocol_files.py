@@ -20,7 +20,7 @@ from matchbound.files.opening import open_input
 from matchbound.files.writing import whole_file
 from matchbound.notes import Note
 from matchbound.readers.containers import load_table
-from matchbound.readers.roles import repeated
+from matchbound.readers.roles import check_names
 from matchbound.readers.tables import Table
 from matchbound.show.records import is_formula
 
@@ -102,9 +102,7 @@ def _batches(protocol: Protocol, scores: Comparisons | None) -> Iterator[Any]:
 
 def _load(path: str | os.PathLike[str]) -> Table:
     table = load_table(open_input(path), ())
-    twice = repeated(table.data.column_names)
-    if twice is not None:
-        raise DataError(f"{table.source}: the column {shorten(twice)!r} occurs more than once; rename or drop one")
+    check_names(table.names, table.source)
     return table
 
 

@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import Coded, coded_labels, merge
-from matchbound.errors import DataError, MatchboundError, MissingExtraError, argument, plainly
+from matchbound.errors import DataError, MissingExtraError, argument, plainly
 from matchbound.files.opening import Input, open_input
 from matchbound.readers.roles import PairRoles, plain, repeated
-from matchbound.readers.tables import Options, Table, from_table, named
+from matchbound.readers.tables import Options, Table, from_table, named, readable
 from matchbound.scratch import room_for
 
 PIECE_BYTES = 16 << 20
@@ -82,20 +82,14 @@ def load_hdf5(source: Input) -> dict[str, NDArray[Any]]:
         raise MissingExtraError(
             f"{source.name} is an HDF5 file: save the arrays as .npz, or install h5py (pip install 'matchbound[hdf5]')"
         ) from None
-    try:
-        with source.open() as stream, h5py.File(stream, "r") as file:
-            sets = {name: item for name, item in file.items() if isinstance(item, h5py.Dataset)}
-            source.check_bytes(sum(item.nbytes for item in sets.values()), max(source.max_bytes, source.size or 0))
-            return {
-                name: np.asarray(item.asstr()[...] if h5py.check_string_dtype(item.dtype) else item[...])
-                for name, item in sets.items()
-            }
-    except (MatchboundError, MemoryError):
-        raise
-    except Exception as error:  # a damaged file may raise nearly anything
-        raise DataError(
-            f"{source.name}: not an HDF5 file that can be read ({plainly(error, 200)}); write it again"
-        ) from None
+    # a damaged file may raise nearly anything
+    with readable(source, "an HDF5 file", Exception), source.open() as stream, h5py.File(stream, "r") as file:
+        sets = {name: item for name, item in file.items() if isinstance(item, h5py.Dataset)}
+        source.check_bytes(sum(item.nbytes for item in sets.values()), max(source.max_bytes, source.size or 0))
+        return {
+            name: np.asarray(item.asstr()[...] if h5py.check_string_dtype(item.dtype) else item[...])
+            for name, item in sets.items()
+        }
 
 
 def _read_array(stream: Any, size: int) -> NDArray[Any]:

@@ -12,8 +12,8 @@ from matchbound.data.labels import is_missing
 from matchbound.errors import DataError, MatchboundError, MissingExtraError, UsageError, argument, plainly, shorten
 from matchbound.files.opening import Input, open_input
 from matchbound.readers.parquet import load_parquet_table
-from matchbound.readers.roles import repeated
-from matchbound.readers.tables import Table
+from matchbound.readers.roles import check_names
+from matchbound.readers.tables import Table, readable
 from matchbound.readers.text import load_text_table
 
 SMALL_SHEET, SHEET_RATIO = 16 * 2**20, 20
@@ -24,7 +24,9 @@ MAX_EMPTY = 10_000_000
 
 def table_of(data: Any) -> Table:
     """All columns of a data frame, or of a file; those of a text file are then text."""
-    table = load_frame(data) if is_frame(data) else load_table(open_input(data), numbers=())
+    if not is_frame(data):
+        return load_table(open_input(data), numbers=())
+    table = load_frame(data)
     if not table.names:
         raise DataError(f"{table.source} has no columns")
     return table
@@ -105,7 +107,7 @@ def load_arrow(source: Input) -> Table:
     """
     import pyarrow as pa
 
-    try:
+    with readable(source, "an Arrow IPC file", struct.error):
         with source.arrow() as raw:
             content = raw.read_buffer()  # so that a length in it that is wrong reserves no memory
         if content[:6].to_pybytes() == b"ARROW1":
@@ -116,10 +118,6 @@ def load_arrow(source: Input) -> Table:
         data = pa.ipc.open_stream(content).read_all()
         data.validate(full=True)  # offsets that lead out of a buffer would end the process
         return Table(source.name, data)
-    except (MatchboundError, MemoryError):
-        raise
-    except (pa.ArrowException, OSError, ValueError, struct.error) as error:
-        raise _unreadable(source, "an Arrow IPC file", error) from None
 
 
 def _unpacked_bytes(message: Any) -> int:
@@ -158,30 +156,20 @@ def _unpacked_bytes(message: Any) -> int:
 
 def load_json_lines(source: Input) -> Table:
     """The table of lines that are JSON objects, each with the same keys."""
-    import pyarrow as pa
     import pyarrow.json as pa_json
 
     def where(row: int) -> str:
         return f"{source.name}, line {next(islice(source.filled_lines(), row, None), (0, ''))[0]}"
 
-    try:
-        with source.open() as stream:
-            data = pa_json.read_json(stream, read_options=pa_json.ReadOptions(block_size=8 << 20))
-    except (MatchboundError, MemoryError):
-        raise
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise _unreadable(source, "a file of JSON lines", error) from None
+    with readable(source, "a file of JSON lines"), source.open() as stream:
+        data = pa_json.read_json(stream, read_options=pa_json.ReadOptions(block_size=8 << 20))
     return Table(source.name, data, where)
 
 
 def is_json_lines(source: Input) -> bool:
     """Whether the first line that is not blank is a JSON object."""
-    line = next((text.strip() for _, text in islice(source.lines(), 20) if text.strip()), "")
+    line = source.first_text.strip()
     return line.startswith("{") and line.endswith("}")
-
-
-def _unreadable(source: Input, what: str, error: Exception) -> DataError:
-    return DataError(f"{source.name}: not {what} that can be read ({plainly(error, 200)}); write it again")
 
 
 def is_workbook(source: Input) -> bool:
@@ -228,9 +216,7 @@ def load_workbook(source: Input, sheet: str | None = None) -> Table:
     names = ["" if is_missing(value) else str(value).strip() for value in head]
     if "" in names:
         raise DataError(f"{source.name}, row {first + 1}: column {names.index('') + 1} has no name")
-    twice = repeated(names)
-    if twice is not None:
-        raise DataError(f"{source.name}: the column {shorten(twice)!r} occurs more than once; rename or drop one")
+    check_names(names, source.name)
     rows = cells[first + 1 : last + 1]
     columns = {name: _column([row[at] if at < len(row) else None for row in rows]) for at, name in enumerate(names)}
     hint = ""

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.errors import DataError, MatchboundError, plainly
+from matchbound.errors import DataError, plainly
 from matchbound.files.opening import MAX_BYTES, MAX_RATIO, Input
 from matchbound.readers.roles import PairRoles, RowRoles
-from matchbound.readers.tables import Options, Table, build, build_embeddings, vector_type, vectors_of
+from matchbound.readers.tables import Options, Table, build, build_embeddings, readable, vector_type, vectors_of
 from matchbound.scratch import room_for
 
 BATCH_BYTES = 8 << 20
@@ -35,17 +35,10 @@ def open_parquet(source: Input) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
     ahead = {"pre_buffer": True} if source.path is None else {"pre_buffer": False, "buffer_size": BUFFER_BYTES}
-    try:
-        with source.arrow() as raw:
-            file = pq.ParquetFile(raw, **ahead)
-            text = [field.name for field in file.schema_arrow if pa.types.is_string(field.type)]
-            yield pq.ParquetFile(raw, metadata=file.metadata, read_dictionary=text, **ahead) if text else file
-    except (MatchboundError, MemoryError):
-        raise
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise DataError(
-            f"{source.name}: not a Parquet file that can be read ({plainly(str(error).strip(), 200)}); write it again"
-        ) from None
+    with readable(source, "a Parquet file"), source.arrow() as raw:
+        file = pq.ParquetFile(raw, **ahead)
+        text = [field.name for field in file.schema_arrow if pa.types.is_string(field.type)]
+        yield pq.ParquetFile(raw, metadata=file.metadata, read_dictionary=text, **ahead) if text else file
 
 
 def check_size(file: Any, columns: Sequence[str], source: Input) -> None:

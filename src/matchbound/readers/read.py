@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from importlib import import_module
-from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -39,7 +38,7 @@ READERS: dict[str, str] = {
     "cimat": "cimat",
     "embedding-table": "vectors",
 }
-"""Readers by name, and the module of `matchbound.readers.layouts` that holds each."""
+"""Readers by name, and the module of `matchbound.readers.layouts` with `read_…` for each."""
 
 ROW_BYTES = 80
 """Memory that a row takes at the least: identities, instances and the score, and as much again to match them."""
@@ -278,7 +277,8 @@ def _several(inputs: list[Input], **options: Any) -> Data:
 
 def _read_as(reader: str, inputs: list[Input], repeats: str | None = None, **options: Any) -> Data:
     """The data by a reader of the table of readers."""
-    function = import_module(f"matchbound.readers.layouts.{READERS[reader]}").READERS[reader]
+    module = import_module(f"matchbound.readers.layouts.{READERS[reader]}")
+    function = getattr(module, f"read_{reader.replace('-', '_')}")
     takes = _takes(function)
     if "repeats" in takes:
         options["repeats"] = repeats
@@ -295,11 +295,7 @@ def _noted(reader: str, inputs: list[Input], **options: Any) -> Data:
 
 def recognised(inputs: list[Input]) -> tuple[str, list[Input]] | None:
     """The reader of the tool that wrote some files, by their first lines, and the files in its order; else None."""
-    lines = {
-        source: next((text for _, text in islice(source.lines(), 20) if text.strip()), "")[:10_000]
-        for source in inputs
-        if source.kind == "text"
-    }
+    lines = {source: source.first_text[:10_000] for source in inputs if source.kind == "text"}
     for source, line in lines.items():
         fields = line.split()
         rest = [other for other in inputs if other is not source]

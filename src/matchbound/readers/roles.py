@@ -125,6 +125,13 @@ def repeated(names: Sequence[str]) -> str | None:
     return min((name for name, count in Counter(names).items() if count > 1), default=None)
 
 
+def check_names(names: Sequence[str], source: str) -> None:
+    """Each column has a name of its own."""
+    twice = repeated(names)
+    if twice is not None:
+        raise DataError(f"{source}: the column {shorten(twice)!r} occurs more than once; rename or drop one")
+
+
 def assigned(names: Sequence[str], words: Mapping[str, str]) -> dict[str, str]:
     """The column of each role: the first of its words that a column is called, and that no role before it took."""
     free = {plain(name): name for name in reversed(names)}
@@ -153,9 +160,7 @@ def find_roles(
         The column that holds the group: ``"gender"`` finds ``gender_a`` and ``gender_b``, or one column
         ``gender`` that holds for both sides.
     """
-    twice = repeated(names)
-    if twice is not None:
-        raise DataError(f"{source}: the column {shorten(twice)!r} occurs more than once; rename or drop one")
+    check_names(names, source)
     if group is not None and not isinstance(group, str):
         raise UsageError(f"group must be the name of a column; got {group!r}")
     table = _Columns(names, source, columns or {})

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -16,7 +17,7 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import Coded, coded_labels, coded_values, merge, text_array
 from matchbound.data.scores import FAILED, check_finite, check_missing, rejected_score
-from matchbound.errors import DataError, UsageError, argument, plainly, shorten
+from matchbound.errors import DataError, MatchboundError, UsageError, argument, plainly, shorten
 from matchbound.files.opening import Input, opened_inputs
 from matchbound.notes import Note
 from matchbound.readers.infer import infer_identities
@@ -496,6 +497,20 @@ def named(source: str, make: Callable[[], T]) -> T:
     except DataError as error:
         message = str(error)
         raise DataError(message if message.startswith(source) else f"{source}: {message}") from None
+
+
+@contextmanager
+def readable(source: Input, what: str, *further: type[Exception]) -> Iterator[None]:
+    """Errors of pyarrow and `further` ones become a DataError: the file is not `what`, such as "a Parquet file"."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (MatchboundError, MemoryError):
+        raise
+    except (pa.ArrowException, OSError, ValueError, *further) as error:
+        why = plainly(str(error).strip(), 200)
+        raise DataError(f"{source.name}: not {what} that can be read ({why}); write it again") from None
 
 
 def once(who: Coded, label: Coded, message: Callable[[int, str, str, str], str]) -> dict[str, str]:

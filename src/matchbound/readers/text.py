@@ -19,7 +19,7 @@ from matchbound.data.scores import FAILED, check_missing
 from matchbound.errors import DataError, UsageError, argument, plainly, shorten
 from matchbound.files.opening import MAX_LINE, Input, report_progress
 from matchbound.notes import Note
-from matchbound.readers.roles import PairRoles, RowRoles, repeated
+from matchbound.readers.roles import PairRoles, RowRoles, check_names
 from matchbound.readers.tables import Options, Table, build
 
 _DELIMITERS = ("\t", ",", ";", "|")
@@ -111,9 +111,7 @@ def load_text_table(
     """
     at, header = read_header(source)
     names, delimiter = split_header(header, source.name, delimiter)
-    twice = repeated(names)
-    if twice is not None:
-        raise DataError(f"{source.name}: the column {shorten(twice)!r} occurs more than once; rename or drop one")
+    check_names(names, source.name)
     if numbers is None:
         first = next(numbered_rows(source, Layout(tuple(names), (), (), delimiter, at)), (0, []))[1]
         numbers = [n for n, text in zip(names, first, strict=False) if n not in labels and NUMBER.match(text.strip())]

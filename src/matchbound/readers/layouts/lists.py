@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
-from itertools import islice
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from matchbound.readers.tables import GENUINE_WORDS, Options, build_comparisons,
 from matchbound.readers.text import NUMBER, finite_number, first_line, read_delimited, read_list, split_line
 
 _WITH_INSTANCES = PairRoles("score", "id_a", "id_b", "instance_a", "instance_b")
+CHECK_EVERY = 100_000
 MODEL = "(model)"
 """The instance that a four-column file compares with: the one model of the claimed identity."""
 
@@ -130,12 +130,9 @@ def read_lfw(inputs: Sequence[Input], *, distance: bool | None = None, scores: A
     return named(source.name, make)
 
 
-READERS = {"bob4": read_bob4, "bob5": read_bob5, "bob-csv": read_bob_csv, "pyeer": read_pyeer, "lfw": read_lfw}
-
-
 def read_without_header(source: Input, distance: bool | None) -> Comparisons | None:
     """Comparisons from a file that can be only one thing, by its first line; None from any other."""
-    line = next((text for _, text in islice(source.lines(), 20) if text.strip()), "")
+    line = source.first_text
     if len(line) > 10_000:
         return None
     delimiter = next((mark for mark in (",", ";") if mark in line), None)
@@ -180,6 +177,8 @@ def _last_numbers(source: Input) -> FloatArray:
         text = line.split()[-1]
         value = float(text) if NUMBER.match(text) else math.inf
         values.append(value if math.isfinite(value) else finite_number(text, "score", f"{source.name}, line {number}"))
+        if not len(values) % CHECK_EVERY:  # a packed file may hold very many
+            check_unseen([source], len(values))
     if not values:
         raise DataError(f"{source.name} is empty")
     check_unseen([source], len(values))

@@ -107,7 +107,6 @@ def read_splink(
     return build_comparisons(table, replace(roles, genuine=TRUTH), bool(distance))
 
 
-READERS = {"splink": read_splink}
 SCORES = ("match_weight", "match_probability")
 MOST_PAIRS = 10_000_000
 """True pairs that a table of clusters may make: a large cluster makes half the square of its size."""

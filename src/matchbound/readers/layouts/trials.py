@@ -154,14 +154,6 @@ def read_ijb(
     return build_comparisons(_with_subjects(table, subjects), roles, bool(distance), score=score)
 
 
-READERS: dict[str, Callable[..., Comparisons]] = {
-    "voxceleb": read_voxceleb,
-    "kaldi": read_kaldi,
-    "sre": read_sre,
-    "ijb": read_ijb,
-}
-
-
 def load_scores(source: Input, rows: int, of: str) -> FloatArray:
     """One score per comparison, in order: from an ``.npy`` array, or text with one number per line."""
     if source.kind == "npy":

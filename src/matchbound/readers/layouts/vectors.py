@@ -35,7 +35,7 @@ _LABELS = ("identity", "subject", "subject_id", "person", "person_id", "speaker"
 Labels = Input | str | os.PathLike[str] | ArrayLike
 
 
-def read_ark(
+def read_kaldi_ark(
     inputs: Sequence[Input],
     *,
     distance: bool | None = None,
@@ -169,9 +169,6 @@ def read_matrix(
             notes=notes,
         ),
     )
-
-
-READERS = {"kaldi-ark": read_ark, "embedding-table": read_embedding_table, "matrix": read_matrix}
 
 
 def _finite(name: str, matrix: NDArray[Any], first: IntArray, second: IntArray) -> FloatArray:
