@@ -219,7 +219,8 @@ def tally(
     Returns
     -------
     Tally
-        The counts behind FAR and FRR. Tallies of parts add up to that of the whole: ``tally(a) + tally(b)``.
+        The counts behind FAR and FRR. Tallies of parts that keep pairs add up to that of the whole: ``tally(a) +
+        tally(b)``.
 
     See Also
     --------

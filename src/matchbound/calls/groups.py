@@ -42,7 +42,7 @@ def by_group(
     Parameters
     ----------
     data, threshold
-        As for `evaluate`; a table on disk is counted in batches.
+        As for `evaluate`, with one threshold; a table on disk is counted in batches.
     group
         By default the group that the data carry (a table on disk: the column that `scan` was told of). Or a
         mapping from identity to label; for embeddings, a column with one label per row; or a tuple of these for their

@@ -39,7 +39,6 @@ class CostCurve(Shown):
     comparisons: IntArray
 
     def to_records(self) -> list[dict[str, Any]]:
-        """One record per number of instances."""
         columns = {name: getattr(self, name).tolist() for name in self.__dataclass_fields__}
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
@@ -74,15 +73,10 @@ class Rule(Shown):
 class ZeroErrors(Shown):
     """What no false accept (or reject) at all would show: upper bounds on the rate at `level`.
 
-    independent
-        If all comparisons were independent, 1 − (1−level)^(1/N): the rule of 3.
-    default
-        ``upper_bound()`` of data with these correlations: the latent limit, never below `independent`.
-    disjoint
-        From comparisons that share nobody alone (⌊G/2⌋ impostor pairs, or one genuine comparison of each identity):
-        right whatever the dependence.
-    wilson
-        ``upper_bound(method="wilson")``: Wilson's limit at ⌊G/2⌋ (FRR: G) effective comparisons.
+    `independent`: as if all comparisons were independent, 1 − (1−level)^(1/N), the rule of 3. `default`:
+    ``upper_bound()`` of data with these correlations, the latent limit, never below `independent`. `disjoint`: from
+    comparisons that share nobody alone (⌊G/2⌋ impostor pairs, or one genuine comparison of each identity), right
+    whatever the dependence. `wilson`: Wilson's limit at ⌊G/2⌋ (FRR: G) effective comparisons.
     """
 
     metric: Metric
@@ -100,14 +94,10 @@ class ZeroErrors(Shown):
 class Plan(Shown):
     """The people and instances that a target needs, and what to expect of them.
 
-    correlation, doubt
-        The correlation of errors that share a person at the expected rate (FAR: ρ_s, FRR: ρ_w), and its standard error:
-        of a pilot, and of the rise that is allowed for at small rates. The chance is an average over it.
-    clean
-        The bounds after no error at all, at this size.
-    claim, claim_power
-        A rate that the bound is to stay below, and the probability that the upper bound at the target's level does;
-        None where no claim was named.
+    `correlation` is that of errors that share a person at the expected rate (FAR: ρ_s, FRR: ρ_w), `doubt` its standard
+    error: of a pilot, and of the rise that is allowed for at small rates. The chance is an average over it. `clean` has
+    the bounds after no error at all, at this size; `claim_power` is the probability that the upper bound at the
+    target's level stays below `claim`, None where none was named.
     """
 
     target: Target

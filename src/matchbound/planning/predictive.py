@@ -135,12 +135,9 @@ def _far(
 class _PairLaw(NamedTuple):
     """The law of the errors n of one identity pair, given the bins of its two identities; K bins.
 
-    weight : array, shape (K,)
-        Probability of each bin.
-    mean, within, any_error : arrays, shape (K, K)
-        E[n], E[n(n−1)] and P(n > 0).
-    sizes, squares, share : arrays, shape (C,)
-        Groups of n > 0 over all pairs: mean n, mean n², probability given n > 0.
+    `weight`, shape (K,), is the probability of each bin; `mean`, `within` and `any_error`, shape (K, K), are E[n],
+    E[n(n−1)] and P(n > 0). `sizes`, `squares` and `share`, shape (C,), are of groups of n > 0 over all pairs: mean n,
+    mean n², probability given n > 0.
     """
 
     weight: FloatArray
@@ -196,9 +193,7 @@ def _coincidences(
 
 
 def _count_law(m: int, sums: FloatArray, p: float, shared: float, same: float) -> FloatArray:
-    """Law of the errors among m comparisons of one pair given the sum of its identities' effects, shape (len(sums), m +
-    1).
-
+    """Law of the errors among m comparisons of one pair given the sum of its identities' effects; shape (S, m + 1).
     The latent score is √ρ_s·(x_i + x_j) + √(ρ_w − 2ρ_s)·c + √(1 − ρ_w)·noise, c ~ N(0, 1) of the pair.
     """
     from scipy.special import gammaln, log_ndtr

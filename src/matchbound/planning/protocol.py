@@ -41,14 +41,8 @@ _WALK = 2_000_000_000
 class Protocol(Shown):
     """Comparisons to score, in the order in which a smaller budget would have chosen them.
 
-    first, second : int64 arrays, shape (B,)
-        Positions of the two instances in `identity`.
-    kind
-        ``"impostor"`` (two identities), ``"genuine"`` (one identity), or ``"mixed"``.
-    budget
-        The number of comparisons that was asked for; B is less only where there are not so many.
-    identity, instance : arrays, shape (n,)
-        Who each instance shows, and its name; its position serves where there is none.
+    `first` and `second`, shape (B,), are positions in `identity`, shape (n,), which says who each instance shows;
+    `instance` has names, where there are any. B is less than `budget` only where there are not so many comparisons.
     """
 
     first: IntArray = field(repr=False)

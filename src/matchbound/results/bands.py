@@ -61,7 +61,6 @@ class Band(Shown):
     critical: float
 
     def to_records(self) -> list[dict[str, Any]]:
-        """FRR and its limits at each FAR of the grid."""
         columns = (self.far.tolist(), self.frr.tolist(), self.low.tolist(), self.high.tolist())
         return [dict(zip(("far", "frr", "low", "high"), row, strict=True)) for row in zip(*columns, strict=True)]
 
@@ -158,7 +157,6 @@ class SmoothCurve(Shown):
     rates: SmoothRates = field(repr=False)
 
     def to_records(self) -> list[dict[str, Any]]:
-        """The model, its EER and its AUC."""
         return [{"model": self.model, "eer": self.eer, "auc": self.auc}]
 
     def frr_at(self, far: float) -> float:
@@ -188,7 +186,6 @@ class SmoothCurve(Shown):
 
     @property
     def auc(self) -> float:
-        """Area under the curve."""
         return float(self.rates.auc()[0])
 
 
@@ -209,8 +206,7 @@ def curve_grid(
 
 @dataclass(frozen=True)
 class ThresholdChoice(Shown):
-    """A threshold with a guarantee: the most lenient one whose one-sided upper bound on FAR, `far_upper`, meets the
-    target."""
+    """The most lenient threshold whose one-sided upper bound on FAR, `far_upper`, meets the target."""
 
     threshold: float
     target: float
@@ -223,8 +219,7 @@ class ThresholdChoice(Shown):
 
 @dataclass(frozen=True, eq=False)
 class RateLimits(Shown):
-    """Intervals of FAR or FRR at P fixed thresholds; float64 arrays, shape (P,). `upper` is one-sided, at the same
-    level."""
+    """Intervals of FAR or FRR at P fixed thresholds, shape (P,); `upper` is one-sided, at the same level."""
 
     low: FloatArray = field(repr=False)
     high: FloatArray = field(repr=False)
@@ -233,7 +228,6 @@ class RateLimits(Shown):
     method: str
 
     def to_records(self) -> list[dict[str, Any]]:
-        """The limits at each threshold."""
         rows = zip(self.low.tolist(), self.high.tolist(), self.upper.tolist(), strict=True)
         return [{"low": low, "high": high, "upper": upper, "method": self.method} for low, high, upper in rows]
 

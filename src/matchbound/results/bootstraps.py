@@ -92,7 +92,7 @@ class Bootstrap(Shown):
         Parameters
         ----------
         level, side, method
-            As for `Number.interval`.
+            As for `Number.interval`; the method is one of these two.
         """
         tail = tail_of(level, side)
         if method == "wilson":

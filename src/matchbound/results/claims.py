@@ -189,18 +189,11 @@ class Claim(Shown):
     A requirement "below t" is *shown* when the one-sided upper bound is at most t, *refuted* when the one-sided lower
     bound is above t, and *not shown* otherwise. ``bool(claim)`` is True only for *shown*.
 
-    bound
-        The one-sided bound that decides: upper for "below", lower for "above"; the opposite one when refuted.
-    opposite
-        The other one-sided bound.
-    ratio
-        bound/target: how far off, as a factor; NaN for a target of 0.
-    more_identities
-        About how many times as many identities would settle it if everything else stayed as it is, from bounds that
-        narrow as 1/√identities; None where the claim is settled or `rules` holds a plan with the number of people,
-        infinite where the estimate itself is at the target.
-    rules
-        The rules of 3 and of 30 beside it, in words; empty where they do not apply.
+    `bound` is the one-sided bound that decides: upper for "below", lower for "above", the other one (`opposite`) when
+    refuted. `more_identities` is about how many times as many identities would settle the claim if everything else
+    stayed as it is, from bounds that narrow as 1/√identities; None where the claim is settled or `rules` holds a plan
+    with the number of people, infinite where the estimate itself is at the target. `rules` has the rules of 3 and of 30
+    in words, where they apply.
     """
 
     statement: str
@@ -221,7 +214,6 @@ class Claim(Shown):
         return self.verdict == "shown"
 
     def to_records(self) -> list[dict[str, Any]]:
-        """The verdict with what decides it."""
         return [claim_record(self)]
 
     @property
@@ -231,7 +223,7 @@ class Claim(Shown):
 
     @property
     def ratio(self) -> float:
-        """bound/target."""
+        """bound/target: how far off, as a factor; NaN for a target of 0."""
         return self.bound / self.target if self.target else math.nan
 
     def __str__(self) -> str:

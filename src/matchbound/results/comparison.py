@@ -31,16 +31,10 @@ if TYPE_CHECKING:
 class Comparison(Judged, Shown):
     """Two systems on the same comparisons.
 
-    mode, target
-        ``"threshold"``: rates at fixed thresholds, no target; ``"far"`` or ``"frr"``: the other rate where this one is
-        equal to the target.
-    far, frr
-        A minus B. With ``mode="far"`` the difference of FRR counts the uncertainty of both thresholds, and that of FAR
-        is near 0 by construction.
-    a, b
-        Each system alone, on the comparisons that both made.
-    unmatched
-        How many comparisons of A and of B were not matched.
+    With ``mode="threshold"`` rates are at fixed thresholds; with ``"far"`` or ``"frr"``, the other rate is compared
+    where this one is equal to the target. `far` and `frr` are A minus B: with ``mode="far"`` the difference of FRR
+    counts the uncertainty of both thresholds, and that of FAR is near 0 by construction. `a` and `b` are each system
+    alone, on the comparisons that both made; `unmatched` counts those of A and of B that were not matched.
     """
 
     home: ClassVar[Home] = "comparison"
@@ -79,8 +73,7 @@ class Comparison(Judged, Shown):
         Parameters
         ----------
         ax, labels, level
-            Axes to draw on, by default of a new figure; names of the two systems, by default `names`; level of the
-            intervals.
+            Axes to draw on, by default new ones; names of the two systems, by default `names`; level of the intervals.
         """
         from matchbound.show.differences import comparison_records, without_fixed
         from matchbound.show.figures import differences_figure
@@ -241,7 +234,6 @@ class SearchComparison(Judged, Shown):
     home: ClassVar[Home] = "comparison"
 
     def to_records(self) -> list[dict[str, Any]]:
-        """The differences with their intervals and p-values."""
         numbers = (self.fpir, self.fnir, self.cmc, self.fnir_at_fpir)
         return [record for number in numbers if number is not None for record in number.to_records()]
 

@@ -93,7 +93,6 @@ class CostStatistic(OfBothRates):
 
     @property
     def effective_identities(self) -> float:
-        """T²/Σg_i²: how many equally large identities would weigh as much."""
         return effective_number(self.curve.genuine_comparisons)
 
     def _fields(self) -> dict[str, Any]:
@@ -127,7 +126,6 @@ class DetectionCost(CostStatistic):
 
     @property
     def label(self) -> str:
-        """Its name in tables."""
         if self.preset is not None:
             return f"{self.metric}({self.preset})"
         weights = self.points[0].weights
@@ -147,17 +145,14 @@ class DetectionCost(CostStatistic):
 
     @property
     def far(self) -> float:
-        """FAR at the threshold."""
         return self.points[0].matched / self.curve.n_impostor
 
     @property
     def frr(self) -> float:
-        """FRR at the threshold."""
         return self.points[0].missed / self.curve.n_genuine
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What a reader must know about the number; empty when there is nothing to say."""
         for point in self.points if self.metric == "mindcf" else ():
             if point.missed == self.curve.n_genuine or point.matched == self.curve.n_impostor:
                 what = "rejects" if point.matched == 0 else "accepts"
@@ -174,7 +169,6 @@ class DetectionCost(CostStatistic):
 
     @cached_property
     def sums(self) -> DyadicSums:
-        """The residuals of comparisons, by identity."""
         curve, order = self.curve, np.unique([point.index for point in self.points])
         counted, by_point = curve.errors_at(order), []
         for point in self.points:
@@ -217,15 +211,10 @@ def _wider(cost: LogCost, ask: Ask) -> Limits:
 class LogCost(CostStatistic):
     """Cllr of scores that are natural log-likelihood ratios, or (minCllr) of their best increasing map.
 
-    genuine_loss, impostor_loss
-        The mean loss in bits of either kind; the estimate is the mean of the two.
-    llr, genuine, impostor : float64 arrays, shape (B,)
-        Distinct log-likelihood ratios, increasing (infinite ones are capped for limits), and the comparisons that have
-        each.
-    cell : int64 array, shape (K,)
-        The place in `llr` of each point of the curve (what it adds to the points before it).
-    error
-        How exact the value is, on a curve without every step.
+    The estimate is the mean of `genuine_loss` and `impostor_loss`, in bits. `llr`, shape (B,), are distinct
+    log-likelihood ratios, increasing (infinite ones are capped for limits), and `genuine` and `impostor` the
+    comparisons that have each. `cell`, shape (K,), is the place in `llr` of each point of the curve (what it adds to
+    the points before it). `error` says how exact the value is, on a curve without every step.
     """
 
     rules: ClassVar[tuple[Rule, ...]] = (WARNING_LATENT, LOG_T, Rule("wider", _wider, hidden=True, warns=True))
@@ -240,7 +229,6 @@ class LogCost(CostStatistic):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What a reader must know about the number; empty when there is nothing to say."""
         notes = []
         weight = np.sort(self.sums.influence**2)[::-1]
         if self.metric == "cllr" and float(weight[:CARRIERS].sum()) > CARRIED * float(weight.sum()) > 0.0:
@@ -257,7 +245,6 @@ class LogCost(CostStatistic):
 
     @cached_property
     def sums(self) -> DyadicSums:
-        """The residuals of comparisons, by identity."""
         sides = zip(log_losses(self.llr), (self.genuine, self.impostor), strict=True)
         genuine, impostor = (np.where(count > 0, loss, 0.0) for loss, count in sides)
         genuine = 0.5 * (genuine - self.genuine_loss) / self.curve.n_genuine

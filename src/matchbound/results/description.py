@@ -25,20 +25,10 @@ if TYPE_CHECKING:
 class Description(Shown):
     """The size and shape of a data set.
 
-    n_instances
-        Images, recordings or rows; None where comparisons do not name them.
-    instances_range, n_single
-        Fewest, median and most instances of an identity, and identities with one instance; or None.
-    complete
-        Whether every pair of instances was compared once; None where instances are unknown.
-    identity_pairs
-        The share of identity pairs that were compared at all.
-    genuine_scores, impostor_scores
-        Lowest, median and highest score, or None (embeddings are not scored for this).
-    distance
-        Whether small scores mean "same".
-    findings
-        What stands in the way of a good answer.
+    What is unknown is None: numbers of instances (`instances_range`: fewest, median and most of an identity;
+    `n_single`: identities with one) where comparisons do not name them, scores (lowest, median, highest) of embeddings.
+    `complete`: every pair of instances was compared once. `identity_pairs` is the share of identity pairs that were
+    compared at all. `distance`: small scores mean "same". `findings` stand in the way of a good answer.
     """
 
     kind: str
@@ -173,14 +163,8 @@ SHOWN = 20
 class Erring(Shown):
     """Comparisons on the wrong side of a threshold, worst first; arrays of shape (E,).
 
-    metric
-        ``"far"``: impostor comparisons that matched; ``"frr"``: genuine ones that did not.
-    errors
-        How many erred in all; the list may hold fewer.
-    instance_a, instance_b
-        Names of instances; row numbers of embeddings without names; None where a table of scores names no instances.
-    row
-        The row of the table, counted from 0; None for embeddings.
+    There are `errors` in all; the list may hold fewer. Instances are row numbers where embeddings have no names, and
+    None where a table of scores names none. `row` is that of the table, counted from 0; None for embeddings.
     """
 
     metric: str
@@ -203,7 +187,6 @@ class Erring(Shown):
         return f"Erring({self.metric}: {len(self)} of {self.errors} errors at threshold {self.threshold:g})"
 
     def to_records(self) -> list[dict[str, Any]]:
-        """One record per comparison."""
         names = ("identity_a", "identity_b", "instance_a", "instance_b", "row", "score")
         lists = {name: getattr(self, name).tolist() for name in names if getattr(self, name) is not None}
         rows = zip(*lists.values(), strict=True)

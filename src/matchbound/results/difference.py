@@ -123,7 +123,6 @@ class Difference(Number):
 
     @property
     def label(self) -> str:
-        """Its name in tables."""
         return f"difference of {self.metric}"
 
     @property
@@ -133,11 +132,9 @@ class Difference(Number):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Differences of rates lie between −1 and 1."""
         return (-1.0, 1.0)
 
     def record(self, interval: Interval | None) -> dict[str, Any]:
-        """The difference with the limits of an interval."""
         return {
             "metric": self.label,
             "rate_a": self.rate_a,
@@ -216,7 +213,6 @@ class Ratio(Number):
 
     @property
     def metric(self) -> str:
-        """Such as ``"far ratio"``."""
         return f"{self.difference.metric.partition('@')[0]} ratio"
 
     @property
@@ -226,12 +222,10 @@ class Ratio(Number):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """0 and infinity."""
         return (0.0, math.inf)
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """Those of the difference."""
         return self.difference.notes
 
     def _must_be_defined(self) -> None:
@@ -275,7 +269,6 @@ class SystemDifference(Difference):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What a reader must know about the number."""
         if self._never_differ:
             text = f"{self.metric.upper()}: the systems never disagree here; the interval rests on the latent model"
             return (Note("never-disagree", text),)
@@ -404,7 +397,6 @@ class FamilyRow(Shown):
         return self.difference
 
     def to_records(self) -> list[dict[str, Any]]:
-        """The difference with its simultaneous interval and adjusted p-value."""
         names = dict(zip(self.difference.names, (self.a, self.b), strict=True))
         own = {**limits_record(self.interval), "p_value": self.p_value}
         return [{**names, **self.difference.to_records()[0], **own}]

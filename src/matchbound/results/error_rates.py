@@ -125,7 +125,6 @@ class ErrorRates(Judged, Shown):
         return GeneralisedRates(gfar, gfrr)
 
     def to_records(self) -> list[dict[str, Any]]:
-        """FAR and FRR, each with its default interval."""
         return [*self.far.to_records(), *self.frr.to_records()]
 
 
@@ -140,7 +139,6 @@ class ErrorRatesSeries(Shown, Sequence[ErrorRates]):
         return f"ErrorRatesSeries({len(self.rates)} thresholds: {ends}{', …' if len(self.rates) > 3 else ''})"
 
     def to_records(self) -> list[dict[str, Any]]:
-        """FAR and FRR at each threshold, each with its default interval."""
         return [record for rates in self.rates for record in rates.to_records()]
 
     def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:

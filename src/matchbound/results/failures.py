@@ -89,7 +89,6 @@ class GeneralisedRate(Number):
 
     @property
     def estimate(self) -> float:
-        """Its value."""
         if self.metric == "gfrr":
             return gfrr_of(self.fte, self.fta, self.rate.estimate)
         return self._kept * self.rate.estimate
@@ -139,7 +138,6 @@ class GeneralisedRate(Number):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What a reader must know about the number."""
         return () if self.failures.by_person else (NOT_BY_PERSON,)
 
     def _fields(self) -> dict[str, Any]:
@@ -159,14 +157,11 @@ class GeneralisedRates(Shown):
 
     @property
     def fte(self) -> float:
-        """The failure-to-enrol rate."""
         return self.gfar.fte
 
     @property
     def fta(self) -> float:
-        """The failure-to-acquire rate."""
         return self.gfar.fta
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Both with their default intervals."""
         return [*self.gfar.to_records(), *self.gfrr.to_records()]

@@ -150,7 +150,6 @@ class GroupGap(Gap):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What a reader must know about the number."""
         if self._never_differ:
             return (Note("no-errors", f"{self.metric.upper()}: no error in {self.group_a} nor in {self.group_b}"),)
         return ()
@@ -223,12 +222,10 @@ class LargestGap(Number):
 
     @property
     def estimate(self) -> float:
-        """The largest of them."""
         return max((float(number) for number in self.numbers if not math.isnan(float(number))), default=math.nan)
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Those of one gap or ratio."""
         return self.numbers[0].ends
 
 
@@ -260,7 +257,6 @@ class CrossRate(Number):
         return effective_n(self.estimate, self.variance, max(math.floor(least), 1))
 
     def record(self, interval: Interval | None) -> dict[str, Any]:
-        """The rate with the limits of an interval."""
         counted = {key: getattr(self, key) for key in ("errors", "comparisons", "variance")}
         groups = {"group_a": self.group_a, "group_b": self.group_b}
         return {"metric": self.metric, **groups, "estimate": self.estimate, **limits_record(interval), **counted}
@@ -579,7 +575,6 @@ class GroupRates(Judged, Groups):
 
 
 def _sums(rate: Rate) -> DyadicSums:
-    """The residuals of a rate."""
     unit = rate.unit
     moved, none = unit.excess / unit.units, np.zeros(unit.excess.size)
     return (
@@ -633,7 +628,6 @@ class SearchGroups(Groups):
         ]
 
     def to_records(self) -> list[dict[str, Any]]:
-        """The rates of each group with their intervals."""
         rates = [(name, self.rate(metric, name)) for name in self for metric in ("fpir", "fnir", "cmc")]
         return [{"group": name, **rate.to_records()[0]} for name, rate in rates if rate is not None]
 

@@ -32,14 +32,9 @@ LARGE_SHARE = 0.3
 class Interval(Shown):
     """A confidence interval; ``low, high = interval`` unpacks it.
 
-    low, high
-        The limits. A one-sided interval has the end of the scale as its other limit.
-    side
-        ``"two-sided"``, ``"upper"`` (only `high` is a claim) or ``"lower"``.
-    notes
-        What a reader must know, if anything: each note has a code and a text.
-    details
-        Parameters of the model behind the limits, such as ``rho_pair``; empty for most methods.
+    A one-sided interval has the end of the scale as its other limit: with side ``"upper"`` only `high` is a claim.
+    `notes` are what a reader must know, each with a code and a text. `details` has parameters of the model behind the
+    limits, such as ``rho_pair``; it is empty for most methods.
 
     See Also
     --------
@@ -72,11 +67,9 @@ class Interval(Shown):
 
     @property
     def width(self) -> float:
-        """high − low."""
         return self.high - self.low
 
     def to_records(self) -> list[dict[str, Any]]:
-        """The limits, the level and how they were made."""
         return [{**limits_record(self), "side": self.side, "notes": [note.text for note in self.notes]}]
 
     def __str__(self) -> str:
@@ -216,17 +209,9 @@ def folded(name: str) -> str:
 def named(name: object, choices: Sequence[str], what: str = "method", hints: Mapping[str, str] | None = None) -> str:
     """The choice that a name means; ``"Double or Nothing"`` means ``"double-or-nothing"``.
 
-    Parameters
-    ----------
-    what
-        What the argument is called, such as ``"method"``, ``"variance"`` or ``"--method"``.
-    hints
-        What to say about names that belong somewhere else: ``{"wilson": "for a curve, use method='union'"}``.
-
-    Raises
-    ------
-    UsageError
-        When no choice is meant; the message lists all of them, and first the nearest.
+    `what` is what the argument is called, such as ``"method"`` or ``"--method"``; `hints` say something about names
+    that belong somewhere else: ``{"wilson": "for a curve, use method='union'"}``. The UsageError where no choice is
+    meant lists all of them, and first the nearest.
     """
     if name in choices:
         return str(name)

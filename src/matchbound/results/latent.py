@@ -52,15 +52,9 @@ def fit(
 ) -> LatentModel:
     """Fit the latent model of FAR or FRR; what was fitted to the data once is kept and used again.
 
-    Parameters
-    ----------
-    tally
-        The data at thresholds of interest: there the sample's own variance is known exactly.
-    errors
-        At the threshold of interest; only whether more than half of the comparisons err, or about half, matters.
-    both
-        Fit both sides of the scale, for limits of any number of errors. Where about half of the comparisons err, both
-        are always fitted.
+    At the thresholds of `tally` the sample's own variance is known exactly. Of `errors` only whether more than half of
+    the comparisons err, or about half, matters. With `both`, and always where about half err, both sides of the scale
+    are fitted, for limits of any number of errors.
     """
     from matchbound.stats.latent import BLENDED, DEFAULT, with_own_variance
 

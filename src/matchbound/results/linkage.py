@@ -159,7 +159,6 @@ class AtThreshold(OfBothRates):
 
     @property
     def estimate(self) -> float:
-        """Its value."""
         return float(self._value(np.array(self.far.estimate), np.array(self.frr.estimate)))
 
     def _value(self, far: FloatArray, frr: FloatArray) -> FloatArray:
@@ -188,7 +187,6 @@ class AtThreshold(OfBothRates):
 
     @property
     def operating(self) -> list[Operating]:
-        """The errors at the threshold."""
         return [Operating(self.far.units_erred, self.frr.units_erred)]
 
     @cached_property
@@ -198,7 +196,6 @@ class AtThreshold(OfBothRates):
 
     @cached_property
     def effective_identities(self) -> float:
-        """T²/Σg_i²: how many equally large identities would weigh as much."""
         return effective_number(self.counts.genuine)
 
     def _fields(self) -> dict[str, Any]:
@@ -235,7 +232,6 @@ class LinkageMeasure(AtThreshold):
 
     @property
     def label(self) -> str:
-        """Its name in tables."""
         return self.metric if self.given_prior is None else f"{self.metric}@prior={self.given_prior:g}"
 
     def _value(self, far: FloatArray, frr: FloatArray) -> FloatArray:
@@ -263,7 +259,6 @@ class LinkageMeasure(AtThreshold):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What a reader must know about the number."""
         about_labels = labels_notes(self.far.recount)
         if self.given_prior is not None:
             return about_labels
@@ -294,7 +289,6 @@ class HalfTotalError(AtThreshold):
 
     @cached_property
     def sums(self) -> DyadicSums:
-        """The residuals of comparisons, by identity."""
         return half_sums(self.counts)
 
 
@@ -317,17 +311,14 @@ class Recall(Number):
 
     @property
     def estimate(self) -> float:
-        """1 − FRR."""
         return 1.0 - self.frr.estimate
 
     @property
     def threshold(self) -> float:
-        """The decision threshold, in the units of the scores."""
         return self.frr.threshold
 
     @property
     def variance(self) -> float:
-        """That of FRR."""
         return self.frr.variance
 
     def _fields(self) -> dict[str, Any]:

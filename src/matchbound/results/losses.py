@@ -32,18 +32,9 @@ def _wilson(rate: ClusteredRate, ask: Ask) -> Limits:
 class MeanLoss(Number):
     """The mean of a loss over comparisons.
 
-    estimate
-        π·genuine + (1−π)·impostor at the prior π, or the mean over all comparisons.
-    genuine, impostor
-        The mean loss of either kind; NaN where there is none.
-    variance
-        Of the estimate: dyadic, without the bias of the plug-in.
-    n_units, unit
-        How many independent units there are, and what they are (``"identity"`` or ``"cluster"``).
-    freedom
-        Degrees of freedom of Student's t: effective units − 1.
-    support
-        The smallest and largest loss that can be; limits stay inside.
+    The estimate is π·genuine + (1−π)·impostor at the prior π, or the mean over all comparisons; its variance is dyadic,
+    without the bias of the plug-in. `unit` is ``"identity"`` or ``"cluster"``, `freedom` (of Student's t) effective
+    units − 1, and `support` the smallest and largest loss that can be; limits stay inside.
     """
 
     metric: ClassVar[str] = "mean loss"
@@ -64,7 +55,6 @@ class MeanLoss(Number):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The smallest and largest loss that can be."""
         return self.support
 
     def _fields(self) -> dict[str, Any]:
@@ -111,7 +101,6 @@ class ClusteredRate(Number):
 
     @property
     def design_effect(self) -> float:
-        """comparisons / effective_n."""
         return self.comparisons / self.effective_n if self.comparisons else float("nan")
 
     def _fields(self) -> dict[str, Any]:
@@ -138,6 +127,5 @@ class UnitRates(Shown):
     warnings: tuple[Note, ...] = field(repr=False, default=())
 
     def to_records(self) -> list[dict[str, Any]]:
-        """FAR and FRR with their intervals."""
         held = {"threshold": self.threshold, "unit": self.unit}
         return [{**record, **held} for rate in (self.far, self.frr) for record in rate.to_records()]

@@ -257,12 +257,9 @@ class Number(Shown):
         ----------
         method
             A bootstrap among `methods`, such as ``"vertex"`` or ``"double-or-nothing"``.
-        n_resamples
-            Number of replicates.
-        rng
-            Seed or generator; the same seed gives the same replicates on any number of workers.
-        workers
-            Threads.
+        n_resamples, rng, workers
+            Replicates; a seed or generator, with the same replicates from the same seed on any number of workers;
+            threads.
         options
             ``weights`` and ``tau`` (double-or-nothing: a function that draws weights of mean 1 and variance tau),
             ``fixed_sizes`` (exchange identities only for identities with as many instances), ``correction``
@@ -310,7 +307,6 @@ class Number(Shown):
         return method
 
     def _drawn(self, method: str, n_resamples: int, seed: int, workers: int, options: dict[str, Any]) -> Bootstrap:
-        """The replicates of a bootstrap."""
         raise NotImplementedError
 
     def _no_bootstrap(self) -> str:
@@ -373,7 +369,6 @@ def bootstrap_limits(name: str) -> Callable[[Number, Ask], Limits]:
 
 
 def bootstrap_rules(names: Iterable[str]) -> tuple[Rule, ...]:
-    """Rules for bootstraps by name."""
     return tuple(Rule(name, bootstrap_limits(name), bootstrap=True) for name in names)
 
 

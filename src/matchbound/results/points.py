@@ -115,12 +115,10 @@ class CurveStatistic(Number):
 
     @property
     def far(self) -> float:
-        """FAR at the threshold."""
         return float(self.curve.false_matches[self.index] / self.curve.n_impostor)
 
     @property
     def frr(self) -> float:
-        """FRR at the threshold."""
         return float(self.curve.false_nonmatches[self.index] / self.curve.n_genuine)
 
     @cached_property
@@ -149,7 +147,6 @@ class CurveStatistic(Number):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What a reader must know about the number; empty when there is nothing to say."""
         return labels_notes(self.models.recount)
 
     def _fields(self) -> dict[str, Any]:
@@ -217,17 +214,14 @@ class OperatingPoint(CurveStatistic):
 
     @property
     def metric(self) -> str:
-        """``"frr@far"`` or ``"far@frr"``."""
         return "frr@far" if self.given == "far" else "far@frr"
 
     @property
     def label(self) -> str:
-        """Its name in tables."""
         return f"{self.metric}={self.target:g}"
 
     @property
     def counts(self) -> tuple[int | None, int | None]:
-        """Errors and comparisons of the rate that the number is."""
         return self._counted(self.metric[:3])
 
     def _counted(self, metric: str) -> tuple[int, int]:
@@ -240,7 +234,6 @@ class OperatingPoint(CurveStatistic):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What a reader must know about the number; empty when there is nothing to say."""
         (errors, count), kind = self._counted(self.given), "matches" if self.given == "far" else "non-matches"
         if errors >= FEW_ERRORS:
             return super().notes
@@ -263,7 +256,6 @@ class OperatingPoint(CurveStatistic):
         return curves_union.calibrate_level_far(every_step(self.curve), self.target, level, n_simulations, seed_of(rng))
 
     def latent_limits(self, pair: LatentPair, deviates: tuple[float, float]) -> tuple[float, float]:
-        """Limits from the models of both rates, at deviates of FAR and FRR."""
         from matchbound.stats.budget import point_limits
 
         low, high = point_limits(self.curve, [pair], np.array([self.target]), deviates, self.given)
@@ -310,7 +302,6 @@ class Eer(CurveStatistic):
         return curves_influence.eer_rate(self.curve, self.index, self.estimate)
 
     def latent_limits(self, pair: LatentPair, deviates: tuple[float, float]) -> tuple[float, float]:
-        """Limits from the models of both rates, at deviates of FAR and FRR."""
         from matchbound.stats.budget import eer_limits
 
         return eer_limits(self.curve, pair, deviates)
@@ -331,7 +322,6 @@ class Auc(CurveStatistic):
 
     @property
     def label(self) -> str:
-        """Its name in tables."""
         return self.metric if self.max_far == 1.0 else f"auc(far<={self.max_far:g})"
 
     @cached_property

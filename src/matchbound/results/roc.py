@@ -294,10 +294,8 @@ class RocCurve(Judged, Shown):
 
         Parameters
         ----------
-        far, frr
-            Rates whose thresholds are to be exact.
-        eer
-            Whether the equal error rate is to be exact.
+        far, frr, eer
+            Rates whose thresholds, and whether the equal error rate, are to be exact.
         """
         curve = self.tally
         if not isinstance(curve, SteppedCurve):
@@ -394,10 +392,8 @@ class RocCurve(Judged, Shown):
 
         Parameters
         ----------
-        points
-            Positions in `thresholds`.
-        metric, level, method
-            As for `evaluate`: the method is ``"auto"``, ``"latent"`` or ``"wilson"``.
+        points, metric, level, method
+            Positions in `thresholds`; which rate; and the interval, by ``"auto"``, ``"latent"`` or ``"wilson"``.
         """
         return bands.limits_at(self, np.asarray(points, dtype=np.int64).reshape(-1), metric, level, method)
 

@@ -223,7 +223,6 @@ class SearchRate(SearchNumber):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What a reader must know about the number."""
         if self.n_identities >= FEW_PEOPLE or not self.searches:
             return ()
         text = f"only {self.n_identities} people were searched for: coverage was not studied below {FEW_PEOPLE}"
@@ -298,7 +297,6 @@ class FnirAtFpir(SearchNumber):
 
     @property
     def label(self) -> str:
-        """Its name in tables."""
         return f"fnir@fpir={self.target:g}"
 
     @property
@@ -352,7 +350,6 @@ class Selectivity(SearchNumber):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """0 and infinity."""
         return (0.0, math.inf)
 
     @property
@@ -458,7 +455,6 @@ class RateAtSize(SearchNumber):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What a reader must know."""
         enough, notes = f"{-(-self.size // int(MODEL_REACH)):,}", []
         if self.reach > LAST_REACH:
             text = (

@@ -79,7 +79,6 @@ class SearchCurve(Shown):
         return int(self.x.size)
 
     def to_records(self) -> list[dict[str, Any]]:
-        """The rate and its limits at each place."""
         columns = {self.along: self.x, self.metric: self.estimate, "low": self.low, "high": self.high}
         if self.independent is not None:
             columns["independent"] = self.independent

@@ -70,21 +70,15 @@ MOST_ROWS = 10_000
 class CoverageRow(Shown):
     """One method at one level for one rate.
 
-    target
-        The rate that the threshold was meant to give; the FAR of ``"frr@far"``.
-    truth
-        The rate of the population at the threshold: what intervals were to cover.
-    replications
-        Data sets on which the interval was defined.
-    coverage, coverage_low, coverage_high
-        Share of them whose interval held the truth, with its own 95% Wilson interval.
-    missed_below, missed_above
-        Share of them whose interval lay wholly below, and wholly above, the truth.
-    coverage_adjusted
-        Where data sets were drawn without replacement from a limited population: the coverage in an unlimited one, to
-        first order. Drawing G of H identities makes the variance of a rate (1 − G/H) times as large, so that intervals
-        seem to cover more than they would; where G/H is not small look at this, not at `coverage`. Equal to `coverage`
-        for synthetic models.
+    `target` is the rate that the threshold was meant to give (the FAR of ``"frr@far"``), `truth` that of the population
+    there, which intervals were to cover. `replications` are the data sets on which the interval was defined; `coverage`
+    is the share of them whose interval held the truth, with its own 95% Wilson interval, and `missed_below` and
+    `missed_above` that whose interval lay wholly below, and above.
+
+    `coverage_adjusted`, where data sets were drawn without replacement from a limited population, is the coverage in an
+    unlimited one, to first order. Drawing G of H identities makes the variance of a rate (1 − G/H) times as large, so
+    that intervals seem to cover more than they would; where G/H is not small look at this, not at `coverage`. Equal to
+    `coverage` for synthetic models.
     """
 
     metric: str
@@ -121,7 +115,6 @@ class CoverageStudy(Shown):
     outcomes: tuple[Outcomes, ...] = field(repr=False, default=())
 
     def to_records(self) -> list[dict[str, Any]]:
-        """One record per row of the study."""
         return [record for row in self.rows for record in row.to_records()]
 
     def select(self, **wanted: Any) -> list[CoverageRow]:

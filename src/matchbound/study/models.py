@@ -68,14 +68,9 @@ class Zoo:
 
     Shares are of the population, and an identity belongs to at most one kind. Strengths are 0 for "like the others".
 
-    wolf_share, wolf_strength
-        Wolves look like everybody: the mean of all centres, which everybody shares, is added to theirs this many
-        times more.
-    lamb_share, lamb_strength
-        Lambs look like one another: their centre is moved towards one common centre by this part of the way
-        (at most 1).
-    goat_share, goat_strength
-        Goats do not look like themselves: their noise has 1 + strength times the standard deviation.
+    Wolves look like everybody: the mean of all centres is added to theirs `wolf_strength` times more. Lambs look like
+    one another: their centre is moved towards one common centre by this part of the way (at most 1). Goats do not look
+    like themselves: their noise has 1 + strength times the standard deviation.
     """
 
     wolf_share: float = 0.0
@@ -102,16 +97,9 @@ class SyntheticModel:
     X_ik = β_i + ε_ik, with d independent coordinates each, divided by its length (the paper's §6.1: β ~ Exp(1),
     ε ~ N(0, 5), d = 128, M = 5). Every law of centres has mean 1 and variance 1.
 
-    centres
-        ``"exponential"``, ``"gaussian"``, ``"uniform"`` or ``"log-normal"``.
-    noise_variance
-        Variance of each coordinate of ε.
-    dimensions
-        d.
-    sizes
-        The law of M_i: a number, a tuple to draw from, or `Geometric`.
-    zoo
-        Wolves, lambs and goats.
+    `noise_variance` is that of each coordinate of ε, `dimensions` is d; `centres` are ``"exponential"``,
+    ``"gaussian"``, ``"uniform"`` or ``"log-normal"``. `sizes` is the law of M_i: a number, a tuple to draw from, or
+    `Geometric`.
 
     See Also
     --------
@@ -218,8 +206,7 @@ class SyntheticModel:
         far, frr
             Target rates, each strictly between 0 and 1.
         n_identities, rng
-            Size and seed of the population; the standard errors that come with the answer shrink with the root of its
-            size.
+            Size and seed of the population; the standard errors of the answer shrink with the root of its size.
         cache
             A folder in which the population's score distributions are kept for the next time.
         """

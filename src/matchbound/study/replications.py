@@ -46,8 +46,7 @@ class Cell:
     """One rate that a study asks about.
 
     ``"frr@far"`` is FRR at the sample's own threshold for a FAR, and `threshold` then the population's. `target` is the
-    rate that the threshold was meant to give (that FAR); `truth` is the population's rate there: what an interval must
-    cover.
+    rate that the threshold was meant to give (that FAR), `truth` the population's rate, which an interval must cover.
     """
 
     metric: Metric
@@ -67,7 +66,6 @@ class Sampler:
     n_identities: int
 
     def sample(self, rng: np.random.Generator) -> Data:
-        """One data set."""
         if isinstance(self.source, SyntheticModel):
             return self.source.sample(self.n_identities, rng)
         return self.source.among(np.sort(rng.choice(self.source.n_identities, self.n_identities, replace=False)))
