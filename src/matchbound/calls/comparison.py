@@ -108,8 +108,7 @@ def compare(
     threshold
         One for both systems, or ``(threshold of a, threshold of b)``: rates at fixed thresholds.
     far, frr
-        Compare FRR where each system has this FAR, or FAR where each has this FRR. That the thresholds are estimated is
-        counted.
+        Compare FRR where each system has this FAR, or the reverse. That the thresholds are estimated is counted.
     names
         What to call the two systems in tables and pictures.
     weighting, workers, executor, progress
@@ -254,10 +253,7 @@ def _compare(
 
 @dataclass(frozen=True)
 class Reading:
-    """FRR, FAR or EER read from a curve.
-
-    `share_frr` and `share_far` say what a unit of FRR and of FAR (at a fixed threshold) moves the number by.
-    """
+    """FRR, FAR or EER read from a curve, and what a unit of FRR and of FAR at a fixed threshold moves it by."""
 
     value: float
     threshold: float

@@ -219,8 +219,7 @@ def tally(
     Returns
     -------
     Tally
-        The counts behind FAR and FRR. Tallies of parts that keep pairs add up to that of the whole: ``tally(a) +
-        tally(b)``.
+        The counts behind FAR and FRR. With pairs, those of parts add up: ``tally(a) + tally(b)``.
 
     See Also
     --------

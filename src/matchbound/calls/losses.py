@@ -50,8 +50,7 @@ def mean_loss(
         probabilities of "same"), or a function ``loss(score, genuine)`` of two arrays that gives one number per
         comparison; see `matchbound.stats.losses.detection_cost` for costs of errors at a threshold.
     prior
-        The share of genuine comparisons to weigh by; by default that of the loss (½ for Cllr), or all
-        comparisons alike.
+        The share of genuine comparisons to weigh by; by default that of the loss (½ for Cllr), or the sample's own.
     cluster, keep_identity
         What is independent instead of identities: see `unit_rates`.
 
@@ -122,8 +121,7 @@ def unit_rates(
     keep_identity
         With False, clusters replace identities even then.
     bipartite
-        Whether the two sides are different people (probes and a gallery). By default where no identity is on
-        both sides.
+        Whether the two sides are different people (probes, gallery); by default where no identity is on both.
 
     Returns
     -------

@@ -83,8 +83,7 @@ def search(
     failed_enrolments
         Identities that should have been enrolled and gave no template. They count as enrolled; searches for them miss.
     failed_probes
-        Whom failed probes show, one per search. A failed probe of an enrolled person is a miss, one of another person
-        returns nobody.
+        Whom failed probes show, one per search: that of an enrolled person is a miss, any other returns nobody.
     workers, executor, progress, checkpoint, checkpoint_every
         As for `evaluate`.
 

@@ -55,10 +55,7 @@ class Advice:
 
 
 def typical_scores(data: Embeddings, pairs: int = SAMPLED, seed: int = 0) -> tuple[float | None, float | None]:
-    """Median scores of genuine and of impostor comparisons, from pairs of embeddings drawn at random.
-
-    None where there are no such comparisons. Meant for a threshold to begin with, not for a rate.
-    """
+    """Median genuine and impostor scores (or None) of random pairs: for a threshold to begin with, not for a rate."""
     rng = np.random.default_rng(seed)
     order = np.argsort(data.codes, kind="stable")
     begin = np.searchsorted(data.codes[order], np.arange(data.n_identities))

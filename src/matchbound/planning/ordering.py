@@ -22,11 +22,7 @@ from matchbound.arraytypes import IntArray
 
 
 class Edges(NamedTuple):
-    """Pairs in the order of their visit, all arrays int64 of one shape.
-
-    `a` and `b` are ranks 0..n−1 of the two things; the first pairs are (0, 1), (2, 3), … `visit_a` and `visit_b` say
-    how often each was visited before this pair.
-    """
+    """Pairs of ranks 0..n−1 in the order of their visit, and how often each was visited before; int64, of one shape."""
 
     a: IntArray
     b: IntArray

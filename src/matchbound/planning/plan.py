@@ -43,10 +43,7 @@ class CostCurve(Shown):
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def cheapest(self, per_identity: float, per_instance: float) -> int:
-        """The place in the arrays that costs least, when a person and each of its instances have a price.
-
-        `per_identity` and `per_instance` are what it costs to recruit a person, and to record one instance.
-        """
+        """The place in the arrays that costs least, when to recruit a person and to record an instance have a price."""
         return int(np.argmin(per_identity * self.n_identities + per_instance * self.recordings))
 
 
@@ -185,8 +182,7 @@ def plan(
 ) -> Plan:
     """How many people a study needs so that its interval will be narrow enough, or its bound low enough.
 
-    All pairs are compared, every person has equally many instances, and the interval is the default one of `evaluate`
-    (`method` names another).
+    All pairs are compared, every person has equally many instances, and the interval is that of `evaluate`.
 
     Parameters
     ----------
@@ -202,8 +198,7 @@ def plan(
     design_effect
         In the place of a pilot: a design effect that is to hold at the planned size.
     settings
-        The numbers of the default interval. Without a pilot its assumed correlations are planned with, which are high
-        ones of those seen on real sets.
+        The numbers of the default interval. Without a pilot its assumed correlations, which are high ones, are used.
     method
         The interval that will be used: ``"auto"`` (the default interval, which is ``"latent"``) or ``"wilson"``.
     instances

@@ -37,9 +37,8 @@ def n_comparisons(metric: Metric, n_identities: int, instances: int) -> int:
 class Predictive:
     """Draws of what planned data will show; float64 arrays, shape (n_draws,).
 
-    `variance` is the plug-in (4R − 2Q)/N2², or Σ(e − qg)²/T², which can be ≤ 0; `unbiased` is the one that the default
-    interval takes from a sample, without bias and with its floor. `floor` is the least effective number of comparisons
-    that Wilson's interval takes.
+    `variance` is the plug-in (4R − 2Q)/N2², or Σ(e − qg)²/T², which can be ≤ 0; `unbiased` that of the default
+    interval, without bias and with its floor; `floor` the least effective number of comparisons of Wilson's interval.
     """
 
     estimate: FloatArray
@@ -72,10 +71,7 @@ def predictive(
     n_draws: int,
     rng: np.random.Generator,
 ) -> Predictive:
-    """Draws for all pairs of equally many instances of each identity.
-
-    `correlations` are (ρ_s, ρ_w) at the rate p; ρ_s is not used for FRR.
-    """
+    """Draws for all pairs of equally many instances; `correlations` are (ρ_s, ρ_w) at p, ρ_s not used for FRR."""
     if p == 0.0:
         nothing = np.zeros(n_draws)
         return Predictive(nothing, nothing, nothing, n_identities // 2 if metric == "far" else n_identities)

@@ -1,8 +1,8 @@
 """Which comparisons to score when not all of them can be (the paper's Appendix "Protocol design", Algorithm 1).
 
 Comparisons that share an identity are correlated, so a budget is best spent on comparisons that share as few
-identities, and then as few instances, as possible. `ordering` has the order of identity pairs; this module
-turns it into pairs of instances.
+identities, and then instances, as possible. This module turns the order of identity pairs (`ordering`) into pairs of
+instances.
 """
 
 from __future__ import annotations
@@ -108,8 +108,7 @@ class Protocol(Shown):
     def overlap(self) -> int:
         """Σ b_ij·b_ik over i and j ≠ k: ordered pairs of impostor comparisons that share exactly one identity.
 
-        This is what the paper's protocol minimises (Appendix "Protocol design"); b_ij is the number of comparisons
-        of the identity pair {i, j}.
+        The paper's protocol minimises it (Appendix "Protocol design"); b_ij counts comparisons of the pair {i, j}.
         """
         codes = self._codes[1]
         a, b = codes[self.first], codes[self.second]
@@ -139,8 +138,7 @@ def design_protocol(
     one of each identity with two instances or more, the largest first, then a second one of each, and so on;
     within an identity its instances are visited equally often.
 
-    A smaller budget gives the beginning of the same list. All pairs are never built: time and memory grow
-    with the budget.
+    A smaller budget gives the beginning of the same list. Time and memory grow with the budget, not with all pairs.
 
     Parameters
     ----------

@@ -39,8 +39,7 @@ class Target:
     """What is wanted of the data: the rate that is expected, and the interval that is to come out.
 
     The goal ``"width"``: the two-sided interval at `level` is no wider than `value`; ``"upper"``: the one-sided upper
-    bound at `level` is no higher than `value`. The data meet it with probability `power`. The method is ``"latent"`` or
-    ``"wilson"``.
+    bound at `level` is no higher than `value`. The data meet it with probability `power`.
     """
 
     metric: Metric
@@ -271,10 +270,7 @@ class Draws:
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """A study that is planned, whatever its size.
-
-    `seed` is the same at every size, so that a search over sizes sees a smooth function.
-    """
+    """A planned study of any size; the seed is always the same, so that a search over sizes sees a smooth function."""
 
     target: Target
     known: Known

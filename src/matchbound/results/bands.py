@@ -48,8 +48,8 @@ FEW_POINTS = 1000
 class Band(Shown):
     """Limits for FRR at a grid of FARs, increasing; float64 arrays, shape (L,).
 
-    `level` is that of each FAR by itself or, where `simultaneous`, of all together; `critical` says how many standard
-    errors the limits are away.
+    `level` is that of each FAR by itself or, where `simultaneous`, of all together; limits are `critical` standard
+    errors off.
     """
 
     far: FloatArray = field(repr=False)
@@ -104,8 +104,7 @@ def latent_band(models: CurveModels, grid: FloatArray, level: float) -> Band:
 class CurveBootstrap(Shown):
     """Bootstrap replicates of a whole curve.
 
-    `frr`, shape (B, L), was read at `far`, shape (L,); `eer` and `auc` have shape (B,). `estimate`, shape (L,), is FRR
-    of the data.
+    `frr`, shape (B, L), was read at `far`, shape (L,), as was `estimate` of the data; `eer` and `auc` have shape (B,).
     """
 
     far: FloatArray = field(repr=False)

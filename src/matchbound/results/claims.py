@@ -137,8 +137,7 @@ def judge_all(
 ) -> list[tuple[Claim, float | None]]:
     """Every claim decided, with its threshold: those about decisions at each threshold, the others on the curve.
 
-    `method` is that of the bounds of single rates; other numbers have their own. Claims about GFAR and GFRR need
-    `failures`.
+    `method` is that of the bounds of single rates; other numbers have their own. GFAR and GFRR need `failures`.
     """
     verdicts: list[tuple[Claim, float | None]] = []
     for _, statement in claims:
@@ -283,8 +282,7 @@ def decide(
 def _times_more(estimate: float, bound: float, target: float) -> float:
     """How many times as many identities would bring the bound to the target: ((bound − x)/(target − x))².
 
-    On the log scale where all three are above 0. Without errors the bound itself shrinks with the sample at least as
-    fast as 1/identities.
+    On the log scale where all three are above 0. Without errors the bound shrinks at least as fast as 1/identities.
     """
     if estimate == 0.0 and target > 0.0:
         return bound / target

@@ -222,9 +222,8 @@ def _of(comparison: Comparison, metric: str) -> Difference:
 class SearchComparison(Judged, Shown):
     """Two systems on the same searches.
 
-    `fpir`, `fnir` and `cmc` (at a rank alone) are differences at a threshold of each system; None where they are not
-    defined. `fnir_at_fpir` is that of FNIR where both have the target FPIR, the thresholds estimated; None without a
-    target.
+    `fpir`, `fnir` and `cmc` (at a rank alone) are differences at a threshold of each system, `fnir_at_fpir` is that of
+    FNIR where both have the target FPIR, the thresholds estimated; None where they are not defined.
     """
 
     fpir: SearchDifference | None

@@ -101,11 +101,7 @@ class CostStatistic(OfBothRates):
 
 @dataclass(frozen=True)
 class CostPoint(Shown):
-    """One term of a detection cost: what errors cost, and the errors at its threshold.
-
-    `index` is the point of the curve with this threshold's decisions; `matched` and `missed` count false matches and
-    false non-matches there.
-    """
+    """One term of a detection cost: its weights, and the false matches (`matched`) and misses at point `index`."""
 
     weights: CostWeights
     threshold: float
@@ -118,7 +114,7 @@ class CostPoint(Shown):
 class DetectionCost(CostStatistic):
     """The normalised detection cost α·FRR + β·FAR, at the best threshold or at that of calibrated scores.
 
-    The cost is the mean of its `points` (one term unless a preset has two).
+    It is the mean of its `points` (one term unless a preset has two).
     """
 
     points: tuple[CostPoint, ...]
@@ -369,8 +365,7 @@ def costs_by_prior(curve: CurveTally, log_odds: FloatArray, *, calibrated: bool)
 def pair_square(curve: CurveTally, points: Sequence[int], weights: Sequence[float]) -> float:
     """Σ_{i<j} (Σ_k w_k·(n_ij − p·m_ij))², n_ij and p those of point k.
 
-    A curve without every step knows only the squares of single points; of several, it gives the largest value that the
-    sum can have.
+    A curve without every step knows only the squares of single points; of several it gives the largest possible value.
     """
     if curve.every_step:
         worth = np.zeros(curve.thresholds.size)
@@ -388,10 +383,7 @@ def pair_square(curve: CurveTally, points: Sequence[int], weights: Sequence[floa
 
 
 def residual_sums(models: CurveModels, genuine: FloatArray, impostor: FloatArray) -> DyadicSums:
-    """Sums of residuals that depend on the point of the curve at which a comparison begins to match.
-
-    `genuine` and `impostor`, shape (K,), are the residuals of a genuine or impostor comparison at each point.
-    """
+    """Sums of residuals, shapes (K,), that depend on the point of the curve at which a comparison begins to match."""
     own, shared, square = models.curve.summed(genuine, impostor)
     return DyadicSums(own, shared, _sampled_square(models, impostor) if square is None else square)
 

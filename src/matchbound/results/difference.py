@@ -379,11 +379,7 @@ class SearchDifference(Difference):
 
 @dataclass(frozen=True)
 class FamilyRow(Shown):
-    """The difference a − b of two systems or groups among several.
-
-    Its interval holds simultaneously with those of all other rows at the level asked for, and its p-value is adjusted
-    for all rows (max-t).
-    """
+    """The difference a − b of two systems or groups; interval and p-value hold for all rows at once (max-t)."""
 
     a: str
     b: str

@@ -101,10 +101,7 @@ class ErrorRates(Judged, Shown):
         return LinkageMeasure(self.far, self.frr, "f1", prior)
 
     def hter(self) -> HalfTotalError:
-        """The half total error rate, (FAR + FRR)/2, at this threshold.
-
-        The threshold should be chosen on other people: ``evaluate(data, threshold_from=dev)``.
-        """
+        """(FAR + FRR)/2; choose the threshold on other people: ``evaluate(data, threshold_from=dev)``."""
         return HalfTotalError(self.far, self.frr)
 
     def generalised(self, failures: Failures) -> GeneralisedRates:

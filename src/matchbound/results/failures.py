@@ -54,10 +54,7 @@ def _limits(method: str, number: GeneralisedRate, ask: Ask) -> Limits:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GeneralisedRate(Number):
-    """GFAR = (1−FTE)(1−FTA)·FMR or GFRR = 1 − (1−FTE)(1−FTA)(1−FNMR), for a single attempt.
-
-    `rate` is FMR or FNMR of the comparisons, `failures` what happened before them.
-    """
+    """GFAR = (1−FTE)(1−FTA)·FMR or GFRR = 1 − (1−FTE)(1−FTA)(1−FNMR), for a single attempt."""
 
     metric: str
     rate: Rate = field(repr=False)

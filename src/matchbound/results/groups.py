@@ -120,10 +120,7 @@ def _dyadic(gap: GroupGap, ask: Ask) -> Limits:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupGap(Gap):
-    """FAR or FRR of one group minus that of another, each within its own group.
-
-    `influence`, shape (G,), is what each identity adds to the gap.
-    """
+    """FAR or FRR of one group minus that of another, each within its own; `influence`, shape (G,), by identity."""
 
     influence: FloatArray = field(kw_only=True)
     tested: ClassVar[tuple[str, ...]] = ("auto",)
@@ -169,11 +166,7 @@ class GroupGap(Gap):
 
 
 def _search_mover(gap: SearchGap, ask: Ask) -> Limits:
-    """The limits of both rates, combined.
-
-    The groups share the gallery, whose part of their errors partly cancels in the difference: the interval is then
-    wider than it need be.
-    """
+    """The limits of both rates, combined; too wide in so far as the part of the gallery, which they share, cancels."""
     limits = _mover("auto", gap, ask)
     notes = [note for interval in gap.limits_of_rates("auto", ask) for note in interval.notes]
     return Limits(limits.low, limits.high, notes=tuple(dict.fromkeys(notes)))
@@ -299,10 +292,7 @@ class GroupRates(Judged, Groups):
     """Error rates by group at one threshold.
 
     ``rates["name"]`` gives the `ErrorRates` of a group alone: its genuine comparisons, and the impostor comparisons
-    inside the group.
-
-    `too_small` are groups with fewer than ten identities: their rates are given, and comparisons between groups leave
-    them out.
+    inside the group. Comparisons between groups leave out those with fewer than ten identities, `too_small`.
     """
 
     home: ClassVar[Home] = "groups"

@@ -180,11 +180,7 @@ def few_identities(n_identities: int) -> list[Note]:
 
 
 def uneven_identities(metric: str, comparisons: IntArray, once: float | None = None) -> list[Note]:
-    """What to say where few identities make most of the comparisons of a rate.
-
-    `comparisons`, shape (G,), counts those of each identity; `once` is the rate in which every identity counts once,
-    where it is known.
-    """
+    """What to say where few identities make most of the comparisons of a rate; `once` is the rate by identities."""
     made = comparisons[comparisons > 0].astype(np.float64)
     if made.size < FEW_IDENTITIES // 2:
         return []

@@ -207,10 +207,7 @@ class AtThreshold(OfBothRates):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinkageMeasure(AtThreshold):
-    """Precision or F1 at one threshold; see `ErrorRates.precision` and `ErrorRates.f1`.
-
-    `given_prior` is the prior that was asked for; None for the sample's own prevalence.
-    """
+    """Precision or F1 at one threshold; `given_prior` is None for the sample's own share of genuine comparisons."""
 
     metric: Literal["precision", "f1"]
     given_prior: float | None = None
@@ -339,11 +336,8 @@ class Along:
 
 @dataclass(frozen=True, eq=False)
 class LinkageCurve(Shown):
-    """Precision, recall and F1 against the threshold, strictest first, with pointwise limits; arrays of shape (P,).
-
-    The limits come from the latent models of FAR and FRR; `prior` is the share of genuine comparisons that precision
-    and F1 are for.
-    """
+    """Precision, recall and F1, at `prior`, against the threshold, strictest first, with pointwise limits; shapes
+    (P,)."""
 
     thresholds: FloatArray
     precision: Along

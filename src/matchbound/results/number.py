@@ -79,9 +79,8 @@ class Limits:
 class Rule:
     """An interval method.
 
-    `options` are those that it takes besides `DRAWING`, and only ``"auto"`` may use a `hidden` one. Where the
-    replicates of a `bootstrap` all agree, the default interval takes its place. With `warns`, the notes are also raised
-    as warnings.
+    `options` are those that it takes besides `DRAWING`; only ``"auto"`` may use a `hidden` one. Where the replicates of
+    a `bootstrap` all agree, the default interval takes its place. With `warns`, notes are also raised as warnings.
     """
 
     name: str
@@ -258,8 +257,7 @@ class Number(Shown):
         method
             A bootstrap among `methods`, such as ``"vertex"`` or ``"double-or-nothing"``.
         n_resamples, rng, workers
-            Replicates; a seed or generator, with the same replicates from the same seed on any number of workers;
-            threads.
+            Replicates; a seed or generator, the same on any number of workers; threads.
         options
             ``weights`` and ``tau`` (double-or-nothing: a function that draws weights of mean 1 and variance tau),
             ``fixed_sizes`` (exchange identities only for identities with as many instances), ``correction``

@@ -201,10 +201,7 @@ class CurveStatistic(Number):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OperatingPoint(CurveStatistic):
-    """FRR at the threshold of a target FAR, or FAR at the threshold of a target FRR.
-
-    `given` says which of the two was asked for, `target` its value.
-    """
+    """FRR at the threshold of a target FAR, or FAR at that of a target FRR; `given` is the rate of the target."""
 
     target: float
     given: Literal["far", "frr"]
@@ -246,10 +243,8 @@ class OperatingPoint(CurveStatistic):
     def calibrate_level_far(
         self, level: float = 0.95, *, n_simulations: int = 200, rng: int | np.random.Generator | None = None
     ) -> Calibration:
-        """Choose `level_far` for the union rule by simulation, with this sample as the population.
-
-        `level` is the coverage that the union interval is to have; `n_simulations` samples of identities are drawn.
-        """
+        """Choose `level_far` for the union rule to cover at `level`, by simulation with this sample as the
+        population."""
         if self.given != "far":
             raise UsageError("level_far belongs to FRR at a FAR; use curve.at_far(...)")
         tail_of(level, "two-sided")
@@ -288,10 +283,7 @@ def latent_limits(points: Sequence[OperatingPoint], level: float) -> tuple[Float
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Eer(CurveStatistic):
-    """The equal error rate: where the line through the curve's points crosses FAR = FRR.
-
-    `threshold` is that of the point nearest to the crossing.
-    """
+    """The equal error rate, where the line through the curve's points crosses FAR = FRR, and the nearest threshold."""
 
     metric: ClassVar[str] = "eer"
     rules: ClassVar[tuple[Rule, ...]] = (LATENT, INFLUENCE, *CURVE_RULES)

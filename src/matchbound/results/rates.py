@@ -47,10 +47,7 @@ WEIGHTINGS = ("comparisons", "identities")
 
 @dataclass(frozen=True)
 class Kind:
-    """What differs between FAR and FRR besides their comparisons.
-
-    The bias correction needs more than `least` effective identities, a variance given their sizes `least_fixed`.
-    """
+    """FAR or FRR: `least` effective identities must be exceeded to correct bias, `least_fixed` are for fixed sizes."""
 
     comparisons: str
     meaning: str
@@ -136,10 +133,8 @@ def through_rate(limits: Callable[[str, Any, Ask], Limits]) -> tuple[Rule, ...]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rate(Number):
-    """FAR or FRR at one threshold: a mean over units, which are comparisons.
-
-    ``"far"``: impostor comparisons that matched; ``"frr"``: genuine comparisons that did not.
-    """
+    """FAR (impostor comparisons that matched) or FRR (genuine ones that did not) at one threshold: a mean over
+    units."""
 
     metric: Metric
     threshold: float
@@ -258,8 +253,8 @@ class Rate(Number):
     def effective_identities(self) -> float:
         """How many equally large identities would weigh as much: (ΣM)²/ΣM² for FAR, T²/Σg² for FRR.
 
-        Where instances are unknown, FAR's identities are weighed by their comparisons; where every identity counts
-        once, all weigh the same.
+        Without instances, FAR's identities weigh by their comparisons; where every identity counts once, all weigh the
+        same.
         """
         return self.unit.identities
 

@@ -135,11 +135,7 @@ class RocCurve(Judged, Shown):
 
     @property
     def weighting(self) -> str:
-        """What counts once: ``"comparisons"``, or ``"identities"``.
-
-        With identities, FRR is the mean over identities of the share of an identity's comparisons that erred, and FAR
-        the mean over identity pairs.
-        """
+        """What counts once: ``"comparisons"``, or ``"identities"``; see `evaluate`."""
         return self.tally.weighting
 
     @property
@@ -210,8 +206,7 @@ class RocCurve(Judged, Shown):
         """A point by the name that other tools use.
 
         ``"FMR20"``, ``"FMR100"``, ``"FMR1000"`` (FRR at FAR 5%, 1%, 0.1%), ``"ZeroFMR"`` (FRR where no impostor
-        comparison matches), ``"ZeroFNMR"`` (FAR where every genuine comparison matches), with FMR and FNMR what this
-        library calls FAR and FRR.
+        comparison matches), ``"ZeroFNMR"`` (FAR where every genuine comparison matches); FMR is FAR, FNMR is FRR.
 
         Parameters
         ----------
@@ -339,9 +334,8 @@ class RocCurve(Judged, Shown):
         Parameters
         ----------
         prior
-            π, the prior of a genuine comparison; or the name of an evaluation, which sets the costs too (``"sre08"``,
-            ``"sre10"``, ``"sre16"``, ``"sre18"``, ``"sre19"``, ``"sre20"``, ``"sre21"``, ``"voxsrc"``; see
-            `matchbound.results.costs.PRESETS`).
+            π, the prior of a genuine comparison; or the name of an evaluation, which sets the costs too, such as
+            ``"sre16"`` or ``"voxsrc"``: see `matchbound.results.costs.PRESETS`.
         cost_miss, cost_false_accept
             C_m and C_f.
         """
@@ -414,8 +408,7 @@ class RocCurve(Judged, Shown):
         Parameters
         ----------
         level, simultaneous
-            The confidence level at each FAR by itself, or of the whole stretch at once (sup-t, multiplier bootstrap
-            over identities).
+            The confidence level at each FAR by itself, or of the whole stretch (sup-t, multiplier bootstrap).
         far
             The FARs, increasing; by default `points` of them over `far_range`, even on the probit scale.
         far_range

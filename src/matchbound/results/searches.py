@@ -45,10 +45,8 @@ SIZES = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
 
 @dataclass(frozen=True)
 class Hub(Shown):
-    """An enrolled person who receives false hits: searches in which this person alone reached the threshold.
-
-    `share` is that of all such searches.
-    """
+    """An enrolled person, the searches in which this person alone reached the threshold, and their share of all
+    such."""
 
     identity: Any
     hits: int

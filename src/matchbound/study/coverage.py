@@ -126,10 +126,8 @@ class CoverageStudy(Shown):
         return [row for row in self.rows if all(_same(getattr(row, name), value) for name, value in wanted.items())]
 
     def to_csv(self, path: str | os.PathLike[str], header: Mapping[str, Any] | None = None) -> None:
-        """Write the rows as CSV after lines ``# key: value``; the file appears whole or not at all.
-
-        `header` has further facts for the first lines.
-        """
+        """Write the rows as CSV after lines ``# key: value`` (also of `header`); the file appears whole or not at
+        all."""
         facts = {"source": self.source, "seed": self.seed, **(header or {})}
         head = "".join(f"# {key}: {value}\n" for key, value in facts.items())
         write_atomically(path, head + to_csv(self.to_records()))
@@ -210,8 +208,7 @@ def coverage_study(
         A model, embeddings, or comparisons with identities.
     methods
         Names of methods of ``interval``, or a mapping from names to functions ``f(number, levels, n_resamples, seed)``
-        that give (low, high) at each level. By default all but ``"naive-bootstrap"``; for ``"frr@far"`` those of
-        `CURVE_METHODS`.
+        that give (low, high) at each level. By default all but ``"naive-bootstrap"``, or `CURVE_METHODS`.
     levels
         Nominal levels.
     G
@@ -220,8 +217,7 @@ def coverage_study(
         Instances of each identity: exactly M for a model (by default its own law), at most M for embeddings (by default
         10, as in the paper). Comparisons are taken as they are.
     rates
-        Target rates, ``{"far": […], "frr": […]}``; or ``{"frr@far": […]}`` for FRR at the sample's own thresholds for
-        these FARs.
+        Targets ``{"far": […], "frr": […]}``, or ``{"frr@far": […]}`` for FRR at the sample's own thresholds.
     replications, n_resamples
         Data sets, and replicates of each bootstrap.
     rng

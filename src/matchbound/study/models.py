@@ -98,8 +98,7 @@ class SyntheticModel:
     ε ~ N(0, 5), d = 128, M = 5). Every law of centres has mean 1 and variance 1.
 
     `noise_variance` is that of each coordinate of ε, `dimensions` is d; `centres` are ``"exponential"``,
-    ``"gaussian"``, ``"uniform"`` or ``"log-normal"``. `sizes` is the law of M_i: a number, a tuple to draw from, or
-    `Geometric`.
+    ``"gaussian"``, ``"uniform"`` or ``"log-normal"``. `sizes` is the law of M_i: a number, a tuple, or `Geometric`.
 
     See Also
     --------
@@ -244,10 +243,7 @@ class SyntheticModel:
 
 @dataclass(frozen=True)
 class TrueRate:
-    """A rate of the population, and the distance at which it is met.
-
-    `standard_error` is that of the true rate at this threshold: the population is large, not infinite.
-    """
+    """A rate of the large, not infinite, population, the distance at which it is met, and its standard error."""
 
     metric: str
     rate: float

@@ -57,10 +57,7 @@ class Cell:
 
 @dataclass(frozen=True, repr=False)
 class Sampler:
-    """Data sets of G people: new ones of a model, or some of the data, drawn without replacement.
-
-    Its `repr` says everything that decides the draws.
-    """
+    """Data sets of new people of a model, or of some of the data without replacement; its `repr` decides the draws."""
 
     source: SyntheticModel | Data
     n_identities: int
@@ -97,11 +94,7 @@ class NamedMethod:
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """What the intervals of R replications were.
-
-    `limits` has shape (R, cells, methods, levels, 2), NaN where a data set has no comparisons of the kind; `errors` and
-    `comparisons` have shape (R, cells).
-    """
+    """Limits of R replications, shape (R, cells, methods, levels, 2), NaN where undefined, and counts (R, cells)."""
 
     limits: FloatArray = field(repr=False)
     errors: FloatArray = field(repr=False)
