@@ -70,11 +70,7 @@ def tally_embeddings(
 
 @dataclass(frozen=True, eq=False)
 class AllPairsJob:
-    """All that a worker needs to tally any block of a run.
-
-    - thresholds, shape (K,): thresholds among oriented scores, ascending.
-    - raw, float32 or float64, shape (n, d); lengths, scales, shape (n,)
-    """
+    """All that a worker needs to tally any block of a run; thresholds are among oriented scores, ascending."""
 
     layout: Layout
     factors: Factors

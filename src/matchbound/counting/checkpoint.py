@@ -45,11 +45,7 @@ def fingerprint(*parts: Any) -> str:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A file that a run is written to and resumed from.
-
-    - path: where; written beside and renamed, so that it is whole at any moment.
-    - fingerprint: which data and parameters it belongs to.
-    """
+    """A file of a run to resume, written beside and renamed; `fingerprint` tells which data and parameters."""
 
     path: Path
     fingerprint: str
@@ -129,7 +125,6 @@ class Checkpoint:
             raise
 
     def remove(self) -> None:
-        """A run that is finished needs no checkpoint."""
         with contextlib.suppress(OSError):
             self.path.unlink(missing_ok=True)
 

@@ -44,10 +44,7 @@ STOP_SECONDS = 20.0
 def run_on(
     client: Any, job: Job, blocks: Sequence[int], watch: RunWatch, sent: dict[str, Any] | None = None
 ) -> Partial:
-    """Tally the blocks on the cluster of a ``distributed.Client``, or of the scheduler at an address.
-
-    - sent: arrays that are on the cluster already, by digest; what is sent now is added.
-    """
+    """Tally the blocks on the cluster of a client or an address; `sent` are arrays that are there, by digest."""
     with connected(client) as opened:
         known = sent if sent is not None and opened is client else {}
         return _Run(opened, job, blocks, watch, known).result()
@@ -301,10 +298,7 @@ class _Run:
 
 
 def _split(blocks: Sequence[int], count: int) -> list[list[int]]:
-    """About `count` chunks, each with blocks of every kind.
-
-    The last fifth is in smaller ones, so that workers end together.
-    """
+    """About `count` chunks with blocks of every kind; the last fifth in smaller ones, so that workers end together."""
     n = len(blocks)
     stride = max(1, min(SMALLER * count, n))
     mixed = [block for first in range(stride) for block in blocks[first::stride]]

@@ -98,10 +98,7 @@ def _least_similarity(source: Embeddings, block: int = 65536) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """Points of a curve without the identities: arrays of shape (K,), from the strictest to the most lenient.
-
-    - totals: impostor and genuine comparisons.
-    """
+    """Points of a curve without the identities: arrays of shape (K,), from the strictest to the most lenient."""
 
     similarity: FloatArray
     matched: IntArray
@@ -122,11 +119,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class Asked:
-    """Where a curve is to be exact.
-
-    - matches, nonmatches: numbers of false matches and of false non-matches whose thresholds are asked for.
-    - equal: whether the point where FAR and FRR are equal is asked for.
-    """
+    """Where a curve is to be exact: numbers of false matches and of false non-matches, and whether at FAR = FRR."""
 
     matches: tuple[int, ...] = ()
     nonmatches: tuple[int, ...] = ()
@@ -201,10 +194,7 @@ def _between(similarity: FloatArray, k: int, points: int) -> FloatArray:
 
 
 def _with_rows(one: Tally, two: Tally) -> Tally:
-    """Two tallies of the same comparisons at different thresholds as one, from the strictest to the most lenient.
-
-    The first is in this order already.
-    """
+    """Two tallies of the same comparisons as one, from the strictest threshold to the most lenient, as the first is."""
     thresholds = np.concatenate([one.thresholds, two.thresholds])
     order = np.argsort(thresholds if one.distance else -thresholds, kind="stable")
     of_two = order >= one.thresholds.size

@@ -69,8 +69,7 @@ class StrangeTableError(MatchboundError):
 class ScoreSample:
     """Similarities of a table, increasing: all of them, or a sample that is the same whenever it is taken.
 
-    - owner: the identity of each genuine one; totals: genuine and impostor comparisons.
-    - ends: the least and the largest of all similarities.
+    `owner` is the identity of each genuine one; `totals` (genuine, impostor) and `ends` (least, largest) are of all.
     """
 
     genuine: FloatArray
@@ -187,7 +186,6 @@ class TableOnDisk(Recount):
         return PartOfTable(self, identities)
 
     def read_among(self, identities: IntArray) -> Comparisons:
-        """The comparisons of some identities with each other, in memory."""
         with self._connected() as connection:
             rows = self._rows(connection)
             a, b, similarity = rows.among(identities)
@@ -200,7 +198,6 @@ class TableOnDisk(Recount):
 
     @cached_property
     def _names(self) -> _Names:
-        """The labels, found once."""
         if self.plain is None:
             with self._connected() as connection:
                 return _Names([], np.empty(0, dtype=np.int64), self._rows(connection).labels)
@@ -402,7 +399,6 @@ def _names_of(connection: Any, plain: PlainParquet) -> _Names:
 
 
 def _rows_of_parquet(connection: Any, plain: PlainParquet, distance: bool, names: _Names) -> _Rows:
-    """The rows of Parquet files that DuckDB reads by itself."""
     kind, labels = _raw_parquet(connection, plain, distance), names.labels
     low = int(labels[0]) if plain.whole and labels.size else 0
     if plain.whole and labels.size and int(labels[-1]) - low == labels.size - 1:  # numbers without gaps

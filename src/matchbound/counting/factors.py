@@ -108,10 +108,7 @@ def make_factors(
     similarity: Similarity,
     workers: int | None = 1,
 ) -> Factors:
-    """Build the factors of the sorted rows, reading the vectors in pieces (they may be a memory map).
-
-    - lengths, scales, shape (n,): as `matchbound.kernels.exact.row_lengths` gives them, in the order of the data.
-    """
+    """The factors of the sorted rows, from vectors (maybe a memory map) and lengths in the order of the data."""
     from matchbound.kernels.exact import frozen
     from matchbound.kernels.product import fill_rows, largest_offset
 

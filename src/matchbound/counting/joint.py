@@ -28,10 +28,7 @@ PIECE_COLUMNS = 4096
 def joint_tally(
     a: Source, b: Source, thresholds_a: FloatArray, thresholds_b: FloatArray, options: RunOptions | None = None
 ) -> JointTally:
-    """Tally two systems whose rows are the same comparisons (see `matchbound.data.matching`), or the same instances.
-
-    - thresholds_a, thresholds_b, shape (K,): the k-th of one goes with the k-th of the other.
-    """
+    """Tally two systems on the same comparisons (`matchbound.data.matching`), the k-th threshold of each together."""
     both = shared_errors(a, b, thresholds_a, thresholds_b, options or RunOptions())
     one, two = (
         tally_comparisons(source, grid)
@@ -60,10 +57,7 @@ def shared_errors(a: Source, b: Source, one: FloatArray, two: FloatArray, option
 
 @dataclass(eq=False)
 class SharedErrors(Partial):
-    """Comparisons of some blocks on which both systems err.
-
-    - counts, shape (2, K): impostor comparisons that both match, genuine ones that neither does.
-    """
+    """Impostor comparisons that both systems match, genuine ones that neither does, of some blocks, shape (2, K)."""
 
     counts: IntArray
     blocks: set[int] = field(default_factory=set)
@@ -94,7 +88,6 @@ class JointJob:
 
     @cached_property
     def matches(self) -> tuple[_Matches, _Matches]:
-        """What all workers of one process share."""
         return _Matches(self.a), _Matches(self.b)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -35,7 +35,6 @@ class GenuinePairs:
 
     @classmethod
     def of(cls, source: Embeddings) -> GenuinePairs:
-        """Those of a set of embeddings."""
         counts = source.instance_counts
         order = np.argsort(source.codes, kind="stable")
         return cls(order, np.cumsum(counts) - counts, np.cumsum(counts * (counts - 1) // 2))
@@ -171,10 +170,7 @@ def _impostor_blocks(scores: BlockScores, codes: IntArray) -> Iterator[tuple[int
 
 @dataclass(frozen=True, eq=False)
 class ErringRows:
-    """Comparisons on the wrong side of a threshold, worst first; arrays of shape (E,).
-
-    - first, second: rows of embeddings; for a table of comparisons, its row, twice.
-    """
+    """Comparisons on the wrong side of a threshold, worst first, shape (E,): two rows; of a table, one row twice."""
 
     first: IntArray = field(repr=False)
     second: IntArray = field(repr=False)

@@ -48,7 +48,6 @@ class PartialTally(Partial):
 
     @staticmethod
     def empty(n_identities: int, n_thresholds: int) -> PartialTally:
-        """Nothing counted yet."""
         shape = (n_identities, n_thresholds)
         return PartialTally(
             np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64), np.zeros((2, shape[1]), dtype=np.int64)
@@ -136,11 +135,7 @@ def finish(
     pairs: bool,
     workers: int | None = 1,
 ) -> Tally:
-    """The tally of complete data; the sums of `partial` become its counts, and mean nothing any more as they were.
-
-    - thresholds, shape (K',): as the user wrote them.
-    - place, shape (K',): where each is among the sorted distinct ones.
-    """
+    """The tally of complete data, with thresholds as the user wrote them; the sums of `partial` are overwritten."""
     identities, instances = source.identities, source.instance_counts
     moments = 2 * _from_the_end(partial.moments)[:, place]
     compared = AllPairs(instances)

@@ -60,10 +60,7 @@ def _n_pairs(source: Embeddings) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Recount(ABC):
-    """Data that can be counted, and counted again: what a result may ask without knowing of which kind they are.
-
-    - options: who counts, where a call says nothing else.
-    """
+    """Data that can be counted, and counted again: what a result may ask without knowing of which kind they are."""
 
     source: Any
     options: RunOptions = field(default_factory=RunOptions)
@@ -329,7 +326,6 @@ class OfScoredEmbeddings(OfEmbeddings):
 
 
 def of_embeddings(source: Embeddings, options: RunOptions) -> OfEmbeddings:
-    """All pairs of embeddings, few or many."""
     kind = OfScoredEmbeddings if _n_pairs(source) <= SMALL_COMPARISONS else OfEmbeddings
     return kind(source, options)
 

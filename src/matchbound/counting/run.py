@@ -29,11 +29,7 @@ SHARE = 4.0
 
 
 class Partial(ABC):
-    """What some blocks have given.
-
-    - blocks: the blocks that are all in it, once each.
-    - sound: False while it is being changed, and for good when that was cut short.
-    """
+    """What some blocks have given, each once; not `sound` while it is being changed, or when that was cut short."""
 
     blocks: set[int]
     sound: bool

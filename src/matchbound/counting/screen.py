@@ -81,11 +81,7 @@ def best_kind(force: bool = False) -> type[Screen] | None:
 
 
 class Rounded(NamedTuple):
-    """Rows in whole steps.
-
-    - whole, int8, shape (n, d rounded up to fours)
-    - error, length, shape (n,): ‖x − step·whole‖ and ‖step·whole‖, rounded up.
-    """
+    """Rows in whole steps, padded to fours; error ‖x − step·whole‖ and length ‖step·whole‖, both rounded up."""
 
     whole: ByteArray
     error: FloatArray

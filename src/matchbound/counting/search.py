@@ -5,10 +5,8 @@ candidate; what may be among the best is scored exactly in float64, so that the 
 or the order of the sums of the product. Only the lists are kept.
 
 The oriented value of a probe and a column is as in `matchbound.counting.factors`. Its product in float32 is at most
-`band` away. On processors with 8-bit dot-product instructions, probes and columns are rounded to whole multiples of
-steps s and t, and Cauchy–Schwarz bounds what that loses: with x = s·q + e and y = t·p + f,
-x·y = s·t·q·p + e·(t·p) + x·f. With h = ‖x‖²/2 for distances and 0 otherwise, u_x = h_x − max‖t·p‖·‖e‖ and
-u_y = h_y − max‖x‖·‖f‖, the value reaches v only if q·p − ⌊u_y/(s·t)⌋ ≥ ⌊(v + u_x)/(s·t)⌋, a test on whole numbers.
+`band` away. On processors with 8-bit dot-product instructions, probes and columns are rounded and ruled out as in
+`matchbound.counting.screen`, with u_x = h_x − max‖t·p‖·‖e‖ and u_y = h_y − max‖x‖·‖f‖.
 
 A gallery is not copied: floats are made piece by piece, again for each block of probes; bytes are kept, a quarter of
 float32.
@@ -306,7 +304,6 @@ class SearchJob:
 
     @cached_property
     def scores(self) -> Scores:
-        """What all workers of one process share."""
         mean = self.fuse == "mean"
         return Scores(self.gallery, self.probes, self.owner, self.own, self.size, self.similarity, mean)
 
@@ -355,11 +352,7 @@ class SearchJob:
 
 @dataclass(eq=False)
 class Found(Partial):
-    """The lists of some blocks of probes.
-
-    - parts (dict from block to (mate, holder, score)): arrays of shapes (b,), (b, k) and (b, k); see
-      `matchbound.data.candidates`.
-    """
+    """By block of probes (mate, holder, score), shapes (b,), (b, k), (b, k); see `matchbound.data.candidates`."""
 
     parts: dict[int, tuple[FloatArray, IntArray, FloatArray]] = field(default_factory=dict)
     blocks: set[int] = field(default_factory=set)

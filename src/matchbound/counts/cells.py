@@ -100,11 +100,7 @@ def cells_of_chunks(chunks: Iterable[IntArray], size: int, levels: int, total: i
 
 
 def cells_of_rows(a: IntArray, b: IntArray, similarity: FloatArray, grid: FloatArray, size: int) -> Iterator[Cells]:
-    """Comparisons as cells, in order, some at a time.
-
-    - a, b, similarity, shape (n,): identities and score of each comparison, with large meaning "same".
-    - grid, shape (K,): distinct thresholds, increasing. size: G.
-    """
+    """Comparisons as cells, in order, some at a time; `grid` are the K distinct thresholds, increasing."""
     check_words(size, grid.size)
     at_once = MOST_DENSE // 4 if is_dense(size, grid.size, a.size) else WORK_CELLS
 

@@ -26,10 +26,7 @@ the rows in order."""
 
 @dataclass(frozen=True, eq=False)
 class PointErrors:
-    """Errors by identity at P thresholds.
-
-    - genuine, impostor, shape (P, G): e_i, and S_i (an impostor error counts at both of its identities).
-    """
+    """e_i and S_i at P thresholds, shape (P, G); an impostor error counts at both of its identities."""
 
     genuine: IntArray
     impostor: IntArray
@@ -58,7 +55,6 @@ class CurveSums:
     gg: int
 
     def take(self, points: IntArray) -> CurveSums:
-        """The sums at some of the thresholds."""
         picked = {
             name: getattr(self, name)[points]
             for name in ("errors_total", "accepted_total", "ss", "sm", "nn", "nm", "ee", "eg")
@@ -82,7 +78,6 @@ class CurvePart:
 
     @property
     def total(self) -> int:
-        """The comparisons, each once."""
         return int(self.comparisons.sum()) // self.ends
 
     @property
@@ -95,12 +90,9 @@ class CurvePart:
 class CurveTally:
     """Errors at K thresholds from the strictest to the most lenient.
 
-    - identities, shape (G,)
-    - distance: whether a match is ``score <= threshold``.
-    - thresholds, shape (K,): in the units of the scores.
+    - thresholds, shape (K,): in the units of the scores; of a `distance`, a match is ``score <= threshold``.
     - false_matches, false_nonmatches, shape (K,): impostor comparisons that match, genuine ones that do not.
     - genuine_comparisons, impostor_comparisons, shape (G,): g_i and m_i.
-    - instances, shape (G,), or None
     """
 
     identities: LabelArray = field(repr=False)
@@ -213,11 +205,7 @@ class CurveTally:
 
 @dataclass(frozen=True, eq=False)
 class SortedCurve(CurveTally):
-    """A curve with every step, from scored comparisons.
-
-    - a, b, shape (n,): the identities of each comparison; a genuine one has the same twice.
-    - row_similarity, shape (n,): the score of each comparison, with large meaning "same".
-    """
+    """A curve with every step, from the identities and the similarity of each comparison, shape (n,) each."""
 
     a: IntArray = field(repr=False)
     b: IntArray = field(repr=False)
@@ -386,10 +374,7 @@ def sums_of(tally: Tally) -> CurveSums:
 
 @dataclass(frozen=True, eq=False)
 class SteppedCurve(CurveTally):
-    """A curve at the thresholds of a tally, for data too large to sort.
-
-    - tally: thresholds from the strictest to the most lenient.
-    """
+    """A curve at the thresholds of a tally, from the strictest to the most lenient, for data too large to sort."""
 
     tally: Tally = field(repr=False)
     every_step: ClassVar[bool] = False

@@ -31,7 +31,6 @@ class JointTally:
         return self.a.n_identities
 
     def at(self, k: int) -> JointTally:
-        """The k-th pair of thresholds alone."""
         return JointTally(
             _alone(self.a, k),
             _alone(self.b, k),
@@ -54,7 +53,6 @@ def join(a: Tally, b: Tally, both_impostor: IntArray, both_genuine: IntArray) ->
 
 
 def _alone(tally: Tally, k: int) -> Tally:
-    """A tally at its k-th threshold alone."""
     one, impostor = slice(k, k + 1), tally.impostor
     return replace(
         tally,

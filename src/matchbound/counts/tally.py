@@ -19,11 +19,7 @@ from matchbound.errors import DataError
 
 @dataclass(frozen=True, eq=False)
 class PairTable:
-    """A sparse symmetric table of whole numbers over unordered pairs of different identities.
-
-    - first, second, shape (P,): identity positions with first < second, sorted by (first, second), no pair twice.
-    - count, shape (P,): what is counted for the pair, > 0.
-    """
+    """A sparse symmetric table over unordered pairs: first < second, sorted, no pair twice, count > 0; shape (P,)."""
 
     first: IntArray
     second: IntArray
@@ -53,7 +49,6 @@ class PairTable:
         return total
 
     def plus(self, other: PairTable, n_identities: int) -> PairTable:
-        """The sum of two tables over the same identities."""
         return PairTable.of(
             np.concatenate([self.first, other.first]),
             np.concatenate([self.second, other.second]),
@@ -74,10 +69,7 @@ class PairTable:
 
 @dataclass(frozen=True, eq=False)
 class AllPairs:
-    """The comparisons of complete data, m_ij = M_i·M_j, without a table of G² numbers.
-
-    - instances, shape (G,): M_i.
-    """
+    """The comparisons of complete data, m_ij = M_i·M_j, without a table of G² numbers."""
 
     instances: IntArray
 
@@ -88,10 +80,7 @@ class AllPairs:
 
 @dataclass(frozen=True, eq=False)
 class PairSizes:
-    """How many identity pairs were compared how often, where m_ij itself would be too large to keep.
-
-    - sizes, pairs, shape (D,): the distinct m_ij, increasing, and how many identity pairs have each.
-    """
+    """The distinct m_ij, increasing, and how many identity pairs have each, where m_ij is too large; shape (D,)."""
 
     sizes: IntArray
     pairs: IntArray
@@ -105,11 +94,7 @@ class PairSizes:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """The comparisons of one kind, genuine or impostor, by identity.
-
-    - comparisons, shape (G,): comparisons that each identity takes part in.
-    - errors, shape (K, G): those that erred at each threshold.
-    """
+    """The comparisons of one kind that each identity takes part in, and those that erred at each threshold."""
 
     comparisons: IntArray
     errors: IntArray
@@ -196,10 +181,7 @@ class Tally:
         return self.impostor.erred is not None and self.impostor.compared is not None
 
     def take(self, places: IntArray | slice) -> Tally:
-        """The tally at some of its thresholds; n_ij is left out.
-
-        `places` are positions; a slice looks at the same memory.
-        """
+        """The tally at some of its thresholds, by position; a slice looks at the same memory. n_ij is left out."""
         genuine, impostor = self.genuine, self.impostor
         return replace(
             self,
@@ -347,7 +329,6 @@ def whole_numbers(values: list[int]) -> IntArray:
 
 
 def _sum(left: Tally, right: Tally) -> Tally:
-    """Add tallies over the same identities."""
     size = left.n_identities
     assert left.impostor.erred is not None
     assert right.impostor.erred is not None

@@ -22,11 +22,7 @@ from matchbound.notes import Note, as_notes
 
 
 class Reached(NamedTuple):
-    """Who reached a score in which searches.
-
-    - hits, shape (n,): how many enrolled people did.
-    - probe, holder, shape (H,), or None: one by one; None where there are too many to list.
-    """
+    """How many enrolled people reached a score in each search, shape (n,), and each hit, unless there are too many."""
 
     hits: IntArray
     probe: IntArray | None
@@ -74,7 +70,6 @@ class CandidateLists:
         return bool(np.any(self.enrolled >= 0))
 
     def of(self, people: Collection[Any]) -> CandidateLists:
-        """The searches for some people."""
         rows = np.array([label in people for label in self.people.tolist()], dtype=bool)[self.person]
         own = {name: getattr(self, name)[rows] for name in ("person", "mate", "row", "holder", "score", "end")}
         return replace(self, **own)

@@ -62,10 +62,7 @@ def demo_data(n_identities: int = 150, dimensions: int = 64, seed: int = 7) -> E
 
 
 def write_examples(folder: Path) -> list[Path]:
-    """Write the example files to a folder, which is made: ``matchbound demo --files DIR`` does.
-
-    Score tables, embeddings, trials with scores, lists of people.
-    """
+    """Write the example files to a folder, which is made: ``matchbound demo --files DIR`` does."""
     folder.mkdir(parents=True, exist_ok=True)
     return [folder / name for write in WRITERS for name in write(folder)]
 
@@ -152,10 +149,7 @@ def audit_file(path: Path) -> str:
 
 
 def linkage_files(folder: Path) -> list[str]:
-    """Pairs of records with match weights in Splink's columns, and the true cluster of each record.
-
-    There are 150 people with one to four records. Blocking proposes most true pairs and few others.
-    """
+    """Pairs of records with match weights in Splink's columns, and the true cluster of each record."""
     rng = np.random.default_rng(31)
     cluster = np.repeat(np.arange(150), rng.integers(1, 5, 150))
     common = rng.standard_normal(150)  # a common name is taken for others

@@ -123,11 +123,7 @@ def label_bytes(labels: LabelArray) -> NDArray[np.uint8]:
 
 
 def coded_values(values: Sequence[Any], codes: NDArray[np.integer[Any]], place: Place) -> Coded:
-    """A column from raw values and positions in them, by the one rule.
-
-    - values: distinct raw values of any kind; those that do not occur are not looked at.
-    - codes: positions in `values`, one per row, shape (n,).
-    """
+    """A column from distinct raw values and positions in them; values that do not occur are not looked at."""
     occurs = np.zeros(len(values), dtype=np.bool_)
     occurs[codes] = True
     if not occurs.all():
@@ -153,10 +149,7 @@ def coded_values(values: Sequence[Any], codes: NDArray[np.integer[Any]], place: 
 
 
 def _refuse(rows: IntArray, place: Place, problem: str, *, alone: bool = False, **facts: Any) -> None:
-    """A DataError about the label in some rows; `problem` may hold {more}, {verb} and the names of facts.
-
-    With `alone` it leaves out which label it is, where the problem says that itself.
-    """
+    """A DataError about a label (not named if `alone`) in some rows; `problem` may hold {more}, {verb} and facts."""
     row = int(rows[0])
     subject = place(row)
     verb = "holds" if subject.endswith(f"row {row}") else "is"  # a row holds a value, a column is one
@@ -343,10 +336,7 @@ def label_mapping(mapping: Mapping[Any, Any], name: str) -> dict[str, str]:
 
 
 def encode(*columns: LabelArray) -> tuple[LabelArray, tuple[IntArray, ...]]:
-    """The distinct labels of clean columns, sorted so that the order of rows does not matter, and int64 codes.
-
-    ``labels[codes]`` gives each column back.
-    """
+    """The distinct labels of clean columns, sorted, and int64 codes: ``labels[codes]`` gives each column back."""
     edges = np.cumsum([column.size for column in columns])[:-1]
     filled = [column for column in columns if column.size]
     if all(column.dtype.kind in "iu" and not _beyond(column) for column in filled):
@@ -363,10 +353,7 @@ def _beyond(column: LabelArray) -> bool:
 
 
 def merge(*columns: Coded, narrow: bool = False) -> tuple[LabelArray, tuple[IntArray, ...]]:
-    """`encode` of the decoded columns: the labels that occur in any of them, sorted, and codes for each column.
-
-    With `narrow`, codes are int32, for those who need them for a short time only.
-    """
+    """`encode` of the decoded columns, one table for all; with `narrow`, codes are int32, for use for a short time."""
     names, places = encode(*(column.labels for column in columns))
     used = np.zeros(names.size, dtype=np.bool_)
     for column, place in zip(columns, places, strict=True):

@@ -48,10 +48,7 @@ def as_scores(score: ArrayLike, *, copy: bool = True) -> FloatArray:
 
 
 def check_finite(values: NDArray[Any], said: Callable[[int], str], remedy: str = FAILED) -> None:
-    """A DataError where a number is NaN or infinite.
-
-    `said` makes of a row number the beginning of the message: where it is, and ``is`` or ``holds``.
-    """
+    """A DataError where a number is NaN or infinite; `said` begins the message: where, and ``is`` or ``holds``."""
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
         row = int(bad[0])
@@ -73,10 +70,7 @@ def rejected_score(score: FloatArray, distance: bool) -> float:
 
 
 def uncompared_pairs(cluster: IntArray, first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
-    """Pairs of records of one cluster that were not compared, the smaller record first, shape (k,) each.
-
-    - cluster, shape (R,): of each record; first, second, shape (n,): the records of each comparison.
-    """
+    """Pairs of records of one cluster that were not compared, the smaller record first, shape (k,) each."""
     order = np.argsort(cluster, kind="stable")
     sizes = np.bincount(cluster)
     start = np.cumsum(sizes) - sizes

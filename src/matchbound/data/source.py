@@ -146,10 +146,7 @@ class Source(ABC):
 
 
 def group_of_identity(identities: LabelArray, codes: IntArray, group: Coded) -> LabelArray:
-    """The group of each identity, shape (G,), from a group stated on each row.
-
-    A group belongs to an identity, not to an image of it: two statements that differ are an error.
-    """
+    """The group of each identity, shape (G,), from one stated on each row; statements that differ are an error."""
     labels, (stated,) = merge(group)
     of_identity = np.full(identities.size, -1, dtype=np.int64)
     of_identity[codes] = stated

@@ -67,10 +67,9 @@ def shared_limits(
     *,
     rising: bool = True,
 ) -> tuple[float, float]:
-    """Limits of value(FAR, FRR), which rises (or falls) with both rates.
+    """Limits of value(FAR, FRR), which rises (or falls) with both rates at P thresholds (`points`).
 
-    - points: the P thresholds that the number depends on; deviates: the t quantiles of FAR and of FRR.
-    - value: from rates of shape (P, angles) to numbers of shape (angles,).
+    `value` goes from rates of shape (P, angles) to numbers of shape (angles,); `deviates` are the rates' t quantiles.
     """
     matched, missed = (np.array([getattr(point, kind) for point in points]) for kind in ("matched", "missed"))
     ends = []
@@ -104,11 +103,7 @@ def _worst(ends: Sequence[FloatArray], rising: bool) -> tuple[FloatArray, FloatA
 
 @dataclass(frozen=True, eq=False)
 class LimitTable:
-    """Limits of one rate for every number of errors, at a few deviates, upper or lower.
-
-    - counts, shape (C,): numbers of errors, increasing from 0 to all comparisons.
-    - probits, shape (D, C): probits of the limits.
-    """
+    """Limits (`probits`, shape (D, C)) for C increasing numbers of errors, 0 to all, at D deviates, on one side."""
 
     comparisons: float
     counts: FloatArray
@@ -136,11 +131,7 @@ def _probit_of_count(errors: FloatArray, n: float) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """How many comparisons of one kind have a log-likelihood ratio of at least (below) each of some values.
-
-    - llr, shape (B,): increasing, finite.
-    - count, shape (B,): comparisons that have each.
-    """
+    """How many comparisons of one kind have each log-likelihood ratio (increasing, finite); shape (B,) each."""
 
     llr: FloatArray
     count: FloatArray
@@ -212,10 +203,9 @@ def banded_limits(
     *,
     rising: bool = True,
 ) -> tuple[FloatArray, FloatArray]:
-    """Limits of value(FAR, FRR) at many thresholds, each by itself, shape (P,) each.
+    """Limits of value(FAR, FRR) at P thresholds, each by itself, shape (P,) each, from both numbers of errors there.
 
-    - matched, missed, shape (P,): false matches and false non-matches at each threshold.
-    - value: from rates of shape (angles, P) to numbers of that shape; it rises (or falls) with both rates.
+    `value` goes from rates of shape (angles, P) to numbers of that shape; it rises (or falls) with both rates.
     """
     ends = [
         value(_over_shares(far.at(matched), np.sin(ANGLES)), _over_shares(frr.at(missed), np.cos(ANGLES)))

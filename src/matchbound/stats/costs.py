@@ -30,11 +30,7 @@ LOG2 = math.log(2.0)
 
 @dataclass(frozen=True)
 class CostWeights:
-    """What errors cost: prior and costs, and what follows from them.
-
-    - prior: π, of a genuine comparison, between 0 and 1.
-    - cost_miss, cost_false_accept: C_m and C_f, above 0.
-    """
+    """Prior π of a genuine comparison, between 0 and 1, costs C_m and C_f above 0, and what follows from them."""
 
     prior: float
     cost_miss: float = 1.0
@@ -131,11 +127,7 @@ class Calibration:
 
 
 def calibrate(genuine: FloatArray | IntArray, impostor: FloatArray | IntArray) -> Calibration:
-    """Pool adjacent violators.
-
-    - genuine, impostor, shape (K,): comparisons, or their weights, in each cell (each distinct score), scores
-      increasing; no cell is empty.
-    """
+    """Pool adjacent violators: comparisons (or weights) in each cell, scores increasing, no cell empty; shape (K,)."""
     from matchbound.kernels.pav import pool
 
     runs = _runs(genuine, impostor)

@@ -60,10 +60,7 @@ class DyadicSums:
         return DyadicSums(self.own * factor, self.shared * factor, self.pair_square * factor * factor)
 
     def plus(self, other: DyadicSums, pair_product: float = 0.0) -> DyadicSums:
-        """The sums of the sum of two statistics.
-
-        - pair_product: Σ_{u<v} of the product of both residuals of {u, v}; 0 where one of them has none between units.
-        """
+        """Sums of the sum of two statistics; `pair_product` is Σ_{u<v} of the product of both residuals of {u, v}."""
         square = self.pair_square + 2.0 * pair_product + other.pair_square
         return DyadicSums(self.own + other.own, self.shared + other.shared, max(square, 0.0))
 
@@ -96,10 +93,7 @@ def effective_number(weights: FloatArray | IntArray) -> float:
 
 
 def dyadic_sums(residual: FloatArray, unit_a: IntArray, unit_b: IntArray, n_units: int) -> DyadicSums:
-    """Sums by unit and by pair of units.
-
-    - residual, unit_a, unit_b, shape (n,): the units of each comparison; the same twice for one within a unit.
-    """
+    """Sums by unit and pair of units; all of shape (n,), a comparison within a unit has the same unit twice."""
     within = unit_a == unit_b
     own: FloatArray = np.bincount(unit_a[within], weights=residual[within], minlength=n_units).astype(np.float64)
     between = ~within

@@ -25,11 +25,7 @@ from matchbound.stats.intervals import t_quantile, wilson
 
 @dataclass(frozen=True, eq=False)
 class Attempts:
-    """What happened to each of n people.
-
-    - enrolled, shape (n,)
-    - tries, acquired, shape (n,): attempts to acquire a sample, and those that succeeded.
-    """
+    """Which of n people enrolled, their attempts to acquire a sample, and those that succeeded; shape (n,)."""
 
     enrolled: BoolArray
     tries: IntArray
@@ -71,10 +67,7 @@ def gfrr_of(fte: float, fta: float, fnmr: float) -> float:
 
 
 def gfrr_variance(attempts: Attempts, errors: IntArray, compared: IntArray) -> float:
-    """(1−GFRR)²·Σψ_i²·n/(n−1).
-
-    - errors, compared, shape (n,): false non-matches and genuine comparisons of each person.
-    """
+    """(1−GFRR)²·Σψ_i²·n/(n−1), from false non-matches and genuine comparisons of each person, shape (n,)."""
     total, n = float(compared.sum()), attempts.people
     q = float(errors.sum()) / total if total else 0.0
     psi = attempts.influence()

@@ -253,10 +253,7 @@ def sign_terms(joints: Sequence[JointTally], metric: str) -> SignTerms | None:
 
 
 def flipped(terms: SignTerms, factor: float, freedom: float, *, n_resamples: int = 10_000, rng: Rng = 0) -> Largest:
-    """Draws of the largest studentised difference when the differences at each place have a random sign.
-
-    - factor, freedom: the correction of the variance for bias, and the degrees of freedom of Student's t.
-    """
+    """Draws of the largest studentised difference when the differences at each place have a random sign."""
 
     def draw(rng: np.random.Generator, size: int) -> FloatArray:
         xi = rng.standard_normal((size, terms.identities))
@@ -405,8 +402,7 @@ def permuted_frr(
 
     Each group keeps its number of people; effective identities are T²/Σg².
 
-    - group, shape (U,): the group of each identity, in 0..H−1, increasing.
-    - errors, comparisons, shape (U,): e_i and g_i > 0.
+    - group, errors, comparisons, shape (U,): the group of each identity as for `Within`, e_i, and g_i > 0.
     """
 
     def draw(rng: np.random.Generator, size: int) -> FloatArray:

@@ -196,10 +196,7 @@ def _hit_rate(f: float, rho: float, size: float) -> float:
 
 
 def limits(estimate: float, variance: float, deviate: float, model: float = 0.0) -> tuple[float, float]:
-    """Limits on log(−log(1 − θ)), for 0 < θ < 1; the estimate itself at the ends.
-
-    - model: a further standard deviation, on that scale.
-    """
+    """Limits on log(−log(1 − θ)), for 0 < θ < 1, else the estimate; `model` is a further standard deviation there."""
     if not 0.0 < estimate < 1.0:
         return (0.0, 0.0) if estimate <= 0.0 else (1.0, 1.0)
     hazard = -math.log1p(-estimate)

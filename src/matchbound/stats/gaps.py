@@ -93,7 +93,7 @@ def group_moments(
     """The moments of FAR (with R = Σr_i², `clustered` its Q/2) or of FRR (without).
 
     - squares: Σm_i² or Σg_i²: of the units that identities take part in.
-    - alone: the part of a unit's variance that independent comparisons would leave.
+    - alone: as for `matchbound.stats.variance.UnitRate`.
     """
     personal = 0.0 if r is None else finite_factor(people) * (r - clustered) - clustered
     mates = (squares - sharing) / (1.0 if r is None else 2.0) - alone * units
@@ -175,10 +175,7 @@ def difference_limits(a: GroupMoments, b: GroupMoments, tail: float) -> tuple[fl
 
 
 def ratio_limits(a: GroupMoments, b: GroupMoments, tail: float) -> tuple[float, float]:
-    """The ratios p_a/p_b that are not rejected; 1 is one exactly when the difference 0 is. (0, ∞) without errors.
-
-    They are sought as θ/(1 + θ).
-    """
+    """The ratios p_a/p_b that are not rejected; 1 is one exactly when the difference 0 is. (0, ∞) without errors."""
     total = float(a.rate + b.rate)
     if total <= 0.0:
         return 0.0, float("inf")

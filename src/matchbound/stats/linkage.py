@@ -86,10 +86,7 @@ def f1_of(far: FloatArray | float, frr: FloatArray | float, prior: float) -> Flo
 
 
 def precision_sums(counts: LinkageCounts, by_sample: bool) -> DyadicSums:
-    """Residuals of the logit of precision by identity; TP and FP must be above 0.
-
-    - by_sample: whether the prevalence is the sample's own, and as random as the sample.
-    """
+    """Residuals of logit precision by identity; TP, FP > 0; `by_sample`: at the sample's prevalence, itself random."""
     hits, false = counts.hits, counts.false_matches
     own = _centred(counts.genuine - counts.misses, counts.genuine, by_sample) / hits
     shared, square = _between(counts, by_sample)

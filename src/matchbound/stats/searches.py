@@ -211,7 +211,6 @@ class Ranked:
 
     @property
     def people(self) -> int:
-        """N."""
         return self.size
 
     @cached_property
@@ -275,10 +274,7 @@ LEAST_RANK = 3
 
 
 def fit_searches(person: IntArray, people: int, key: FloatArray) -> LatentModel:
-    """The model of a rate of searches, of which those with the smallest keys err first; both sides of the scale.
-
-    - person, key, shape (n,): who was searched for, 0..people − 1, and what decides.
-    """
+    """The model of a rate of searches by person, those with the smallest keys err first; both sides of the scale."""
     n, order = int(person.size), np.argsort(key, kind="stable")
     ranked, searches = key[order], np.bincount(person, minlength=people).astype(np.int64)
     sides = []
@@ -312,11 +308,7 @@ def _careful(model: LatentModel) -> LatentModel:
 
 @dataclass(frozen=True, eq=False)
 class GalleryVariance:
-    """What a random gallery adds to the variance of FPIR.
-
-    - rho: ρ_G as a function of the probit of FPIR.
-    - z, single, shape (K,): probits of FPIR in increasing order, and the share of hits that are single.
-    """
+    """What a random gallery adds: ρ_G by the probit of FPIR, and the share of hits that are single at probits z."""
 
     size: int
     rho: Curve
@@ -375,10 +367,9 @@ def gallery_variance(person: IntArray, holder: IntArray, score: FloatArray, size
 
 
 def threshold_at(best: FloatArray, fpir: float) -> float:
-    """The threshold at which at most a share `fpir` of searches has a hit.
+    """The threshold at which at most a share `fpir` of searches has a hit, from best scores, descending.
 
-    Hits are scores above the (⌊f·n⌋ + 1)-th largest best score; the threshold returned is the next number above it, so
-    that a hit is ``score >= threshold``. best : float64 array, shape (n,), descending.
+    It is the next number above the (⌊f·n⌋ + 1)-th largest best score, so that a hit is ``score >= threshold``.
     """
     place = int(np.floor(fpir * best.size + 1e-9))
     return -np.inf if place >= best.size else float(np.nextafter(best[place], np.inf))
@@ -394,8 +385,7 @@ def limits_at_fpir(
 ) -> tuple[FloatArray, FloatArray]:
     """Lower and upper limits for FNIR at FPIRs, each of the shape of `fpir`, () or (K,).
 
-    FPIR may err by sin θ of its t quantile while FNIR errs by cos θ of its own (the people searched for are different,
-    so the two errors are taken as independent). The limit is the worst over the angles.
+    As in `matchbound.stats.budget`; the people searched for are different, so the two errors are independent.
 
     - best, shape (n,): best scores of searches without a mate, descending.
     - crossing, shape (T,): the mate's scores where the rank is met, else −∞; ascending.
@@ -430,10 +420,7 @@ def _score_of_rank(best: FloatArray, count: FloatArray) -> FloatArray:
 
 
 def slope_at(best: FloatArray, crossing: FloatArray, fpir: float) -> float:
-    """dFNIR/dFPIR at an FPIR, from a straight line in probits between half and twice the FPIR; at most 0.
-
-    best : best scores of searches without a mate, descending; crossing : deciding scores of misses, ascending
-    """
+    """dFNIR/dFPIR at an FPIR, at most 0: a line in probits from half to twice it; best descends, crossing ascends."""
     n, total = best.size, crossing.size
     rates = np.geomspace(max(fpir / 2.0, 1.0 / n), min(fpir * 2.0, 0.9), 9)
     cut = best[np.minimum(np.floor(rates * n + 1e-9).astype(np.int64), n - 1)]

@@ -106,14 +106,10 @@ class UnitRate:
 
     @property
     def people(self) -> int:
-        """Identities that take part."""
         return int(np.count_nonzero(self.partners))
 
     def without_bias(self, metric: str) -> float:
-        """The variance without the bias of the plug-in, FAR's not below what identity pairs say alone.
-
-        0 with too few identities for the correction.
-        """
+        """Without the bias of the plug-in, FAR's not below what pairs say alone; 0 with too few identities."""
         factor = bias_factor(metric, self.identities)
         floor = self.within / float(self.units) ** 2 if metric == "far" else 0.0
         return max(self.variance * factor, floor) if np.isfinite(factor) else 0.0

@@ -25,11 +25,7 @@ Groups = tuple[tuple[IntArray, NDArray[Any]], tuple[IntArray, NDArray[Any]]]
 
 @dataclass(frozen=True, eq=False)
 class CurveReplicates:
-    """What B replicates of a curve say.
-
-    - far_targets, frr_targets, shapes (L,) and (M,)
-    - frr, shape (B, L), at each FAR; far, shape (B, M), at each FRR; eer, auc, shape (B,)
-    """
+    """B replicates: FRR at L FARs, shape (B, L), FAR at M FRRs, shape (B, M), EER and AUC, shape (B,)."""
 
     far_targets: FloatArray
     frr_targets: FloatArray
@@ -76,7 +72,6 @@ def curve_replicates(
 
 
 def joined(parts: list[CurveReplicates]) -> CurveReplicates:
-    """The replicates of several blocks."""
     frr, far, eer, auc = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("frr", "far", "eer", "auc")
     )
@@ -86,10 +81,7 @@ def joined(parts: list[CurveReplicates]) -> CurveReplicates:
 def curve_draws(
     curve: SortedCurve, scheme: Scheme, n_resamples: int, seed: int, work: Callable[[Draw], T], workers: int
 ) -> list[T]:
-    """Run `work` on the draws of each block of replicates, in order.
-
-    A draw that leaves FAR or FRR without comparisons is drawn again.
-    """
+    """Run `work` on each block of draws, in order; a draw that leaves FAR or FRR without comparisons is drawn again."""
     copies = self_comparisons(curve) if scheme.method == "vertex" else np.zeros(curve.n_identities)
     additive, size = scheme.method in ("subsets", "two-level"), curve.n_identities
     _ = (curve.compact, curve.owner, curve.genuine_matches, curve.genuine_ranks, curve.pairs)  # before threads ask

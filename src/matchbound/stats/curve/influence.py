@@ -70,10 +70,7 @@ class PointInfluence:
 
 @dataclass(frozen=True)
 class EffectiveRate:
-    """An estimate with what Wilson's formula needs: the rate, its effective number of trials, degrees of freedom.
-
-    `floor` is the least effective number of trials that may be used.
-    """
+    """An estimate with what Wilson's formula needs; `floor` is the least effective number of trials to be used."""
 
     estimate: float
     variance: float
@@ -216,10 +213,7 @@ def wilson_t(rate: EffectiveRate, tail: float) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class BandLimits:
-    """Limits at L FARs; float64 arrays, shape (L,).
-
-    `far` are the targets, increasing; `critical` is how many standard errors the limits are away.
-    """
+    """Limits at L increasing FARs, shape (L,); `critical` is how many standard errors they are away."""
 
     far: FloatArray
     frr: FloatArray

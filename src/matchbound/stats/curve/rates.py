@@ -33,11 +33,7 @@ class CurveVariances:
 
 @dataclass(frozen=True)
 class Crossing:
-    """Where the curve crosses FAR = FRR.
-
-    - estimate: the equal error rate.
-    - index: the point of the curve nearest to the crossing.
-    """
+    """Where the curve crosses FAR = FRR: the equal error rate, and the point of the curve nearest to the crossing."""
 
     estimate: float
     index: int

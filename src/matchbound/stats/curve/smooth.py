@@ -29,11 +29,7 @@ CELLS = 1024
 
 @dataclass(frozen=True, eq=False)
 class SmoothRates:
-    """FAR and FRR on a fine grid of thresholds for B curves at once.
-
-    - similarity, shape (C,): decreasing, so FAR rises along it. In the model's units (logarithms for log-normal).
-    - far, frr, shape (B, C)
-    """
+    """FAR and FRR, shape (B, C), at decreasing similarity, shape (C,), in units of the model (logs if log-normal)."""
 
     similarity: FloatArray
     far: FloatArray

@@ -81,10 +81,7 @@ class Design:
 
 @dataclass(frozen=True, eq=False)
 class Clusters:
-    """Sizes of clusters (identity pairs for FAR, identities for FRR) and how many clusters have each.
-
-    - size, count, shape (U,)
-    """
+    """Sizes of clusters (identity pairs for FAR, identities for FRR) and how many have each, shape (U,)."""
 
     size: FloatArray
     count: FloatArray
@@ -107,11 +104,7 @@ class Clusters:
 
 @dataclass(frozen=True, eq=False)
 class OwnVariance:
-    """The sample's relative variance v̂ of the rate at several numbers of errors; float64 arrays, shape (K,).
-
-    - errors: increasing, each at least one.
-    - relative: the variance estimated without bias, over the squared rate.
-    """
+    """The sample's v̂: variance without bias over the squared rate, at increasing numbers of errors ≥ 1, shape (K,)."""
 
     errors: FloatArray
     relative: FloatArray
@@ -166,8 +159,7 @@ class LatentLimits:
     """An interval from the latent model, with what it rests on.
 
     - low, high: the limits; a one-sided interval has 0 or 1 as its other limit.
-    - rho_identity, rho_pair: ρ_s and ρ_w: the latent correlation of two comparisons that share one identity (NaN for
-      FRR) and of two comparisons of one identity pair (FRR: one identity).
+    - rho_identity, rho_pair: ρ_s (NaN for FRR) and ρ_w.
     - erring_pairs: λ: how many identity pairs (FRR: identities) are expected to hold the errors at the estimate.
     - effective_identities: G_e.
     """
@@ -246,8 +238,7 @@ class LatentModel:
     ) -> FloatArray:
         """Limits for many counts at once, each with its own tail Φ(−deviate); the arguments broadcast to shape (J,).
 
-        Numbers of errors need not be whole; `tolerance` is in probits.
-        - relative: the sample's relative variance at each count, shape (J,), in the place of `own`.
+        Numbers of errors need not be whole; `tolerance` is in probits; `relative` takes the place of `own`, shape (J,).
         """
         x, u, up = np.broadcast_arrays(
             np.atleast_1d(np.asarray(errors, dtype=np.float64)),
@@ -356,10 +347,7 @@ class LatentModel:
         return total, effect
 
     def _model(self, z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """T with the allowance in the tail, the design effect of clusters, and the error t of log T; shape (J,) each.
-
-        Below the pool, ρ_s moves towards ρ_w (FAR) and ρ_w towards 1 (FRR). The allowance counts as an error too.
-        """
+        """T with the allowance in the tail, the design effect of clusters, the error t of log T; shape (J,) each."""
         rho, error = self.correlation(z)
         pair = min(self.correlations.rho_pair, MOST) if self.metric == "far" else rho
         shared, effect = self._parts(z, rho, pair)

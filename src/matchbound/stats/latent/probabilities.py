@@ -81,10 +81,7 @@ def excess_of_two(h: ArrayLike, k: ArrayLike, rho: ArrayLike) -> FloatArray:
 
 
 def implied_correlation(z: ArrayLike, target: ArrayLike, start: ArrayLike | None = None) -> FloatArray:
-    """The ρ with Φ₂(z, z; ρ) − Φ(z)² = target, by Newton steps in arcsin ρ kept inside a shrinking bracket.
-
-    - z, target: broadcast together. A target beyond what ±HIGHEST gives yields ±HIGHEST.
-    """
+    """The ρ within ±HIGHEST with Φ₂(z, z; ρ) − Φ(z)² = target: Newton steps in arcsin ρ inside a shrinking bracket."""
     z, target = np.broadcast_arrays(np.asarray(z, dtype=np.float64), np.asarray(target, dtype=np.float64))
     edge = float(np.arcsin(HIGHEST))
     low, high = np.full(z.shape, -edge), np.full(z.shape, edge)
