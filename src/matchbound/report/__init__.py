@@ -17,20 +17,12 @@ def render(report: Report | Document, form: str = "html", terms: Terms = "plain"
 
     ``terms="iso"`` writes FMR and FNMR.
     """
+    from matchbound.report.html import to_html
+    from matchbound.report.papers import to_latex, to_markdown, to_text
+
+    forms = {"html": to_html, "markdown": to_markdown, "latex": to_latex, "text": to_text}
+    if form not in forms:
+        raise UsageError(f"format must be html, markdown, latex or text; got {form!r}")
     document = report if isinstance(report, Document) else report.document(terms)
     with speaking(terms):
-        if form == "html":
-            from matchbound.report.html import to_html
-
-            return to_html(document)
-        if form == "markdown":
-            from matchbound.report.papers import to_markdown
-
-            return to_markdown(document)
-        if form == "latex":
-            from matchbound.report.papers import to_latex
-
-            return to_latex(document)
-        if form == "text":
-            return "\n".join(section.text() for section in document.sections)
-    raise UsageError(f"format must be html, markdown, latex or text; got {form!r}")
+        return forms[form](document)

@@ -27,6 +27,7 @@ from matchbound.report.page import (
     Settings,
     Stated,
     best_supported,
+    number_list,
 )
 from matchbound.report.slider import make_slider, reading_of, reading_of_number
 from matchbound.report.systems import Against, compare_systems, named_systems
@@ -215,7 +216,7 @@ def make_report(
     weighting = named(weighting, WEIGHTINGS, "weighting")
     if weighting == "identities" and failures is not None:
         raise UsageError("GFAR and GFRR are of pooled comparisons: leave out the failures, or the weighting")
-    asked = _numbers("threshold", threshold)
+    asked = number_list("threshold", threshold)
     statements = [(text, parse_claim(text)) for text in claims]
     if any("rates" in METRICS[statement.metric].read for _, statement in statements) and not asked:
         raise UsageError("a claim about a rate at a threshold needs a threshold")
@@ -232,7 +233,7 @@ def make_report(
         points, rates, focus = _points(curve, targets, series, settings, failures)
         if provenance is None:
             parameters = {
-                "far": None if far is None else _numbers("far", far),
+                "far": None if far is None else number_list("far", far),
                 "threshold": asked or None,
                 "level": level,
                 "method": method,
@@ -369,19 +370,7 @@ def _targets(far: Sequence[float] | float | None, curve: RocCurve) -> list[float
     if far is None:
         supported = [f for f in DEFAULT_FAR if f * curve.tally.n_impostor >= FEW_ERRORS]
         return supported or [DEFAULT_FAR[0]]
-    given = _numbers("far", far)
+    given = number_list("far", far)
     if not given:
         raise UsageError("far holds no rates; leave it out for the usual ones")
     return sorted(set(given), reverse=True)
-
-
-def _numbers(name: str, values: Sequence[float] | float | None) -> list[float]:
-    if values is None:
-        return []
-    try:
-        numbers = np.array(values, dtype=np.float64).reshape(-1)
-    except (TypeError, ValueError):
-        raise UsageError(f"{name} must be a number or a sequence of numbers; got {values!r}") from None
-    if not np.isfinite(numbers).all():
-        raise UsageError(f"{name} must hold finite numbers; got {values!r}")
-    return list(dict.fromkeys(numbers.tolist()))

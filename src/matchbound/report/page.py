@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from matchbound.errors import MatchboundWarning
+import numpy as np
+
+from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.show.records import Record
 from matchbound.show.section import Document, Section, Slider
@@ -142,7 +144,7 @@ class Systems:
     names
         The report's own system first.
     records
-        FRR at equal FARs, then EER, then rates at thresholds, of all pairs of systems; see `difference_record`.
+        FRR at equal FARs, then EER, then rates at thresholds, of all pairs of systems; see `comparison_records`.
     focus
         The FAR of which the verdict speaks.
     facts
@@ -246,3 +248,16 @@ def best_supported(candidates: Sequence[tuple[float, int]]) -> int:
     if enough:
         return min(enough, key=lambda place: candidates[place][0])
     return max(range(len(candidates)), key=lambda place: candidates[place][0])
+
+
+def number_list(name: str, values: Sequence[float] | float | None) -> list[float]:
+    """What was given for a parameter, each number once; empty for None."""
+    if values is None:
+        return []
+    try:
+        numbers = np.array(values, dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError):
+        raise UsageError(f"{name} must be a number or a sequence of numbers; got {values!r}") from None
+    if not np.isfinite(numbers).all():
+        raise UsageError(f"{name} must hold finite numbers; got {values!r}")
+    return list(dict.fromkeys(numbers.tolist()))

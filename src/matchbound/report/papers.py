@@ -1,4 +1,4 @@
-"""A report as text: in Markdown, or its tables in LaTeX (with the booktabs package) to be included in a paper."""
+"""A report as text: for a terminal, in Markdown, or as LaTeX tables (with the booktabs package) for a paper."""
 
 from __future__ import annotations
 
@@ -10,19 +10,11 @@ from matchbound.show.tables import WORDS, Column, Table
 SPECIAL = "\\`*_{}[]<>|#~$"
 """What Markdown would read as its own."""
 ESCAPES = {
+    **{c: f"\\{c}" for c in "{}&%$#_"},
+    **{c: f"{{{c}}}" for c in "[]*"},  # after the end of a row, a bracket would be a length and a star a command
     "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
-    "[": "{[}",  # after the end of a row, a bracket would be a length and a star a command
-    "]": "{]}",
-    "*": "{*}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
@@ -37,6 +29,11 @@ ESCAPES = {
     "”": "''",
 }
 """What LaTeX would read as its own."""
+
+
+def to_text(document: Document) -> str:
+    """For a terminal: everything but the figures."""
+    return "\n".join(section.text() for section in document.sections)
 
 
 def to_markdown(document: Document) -> str:

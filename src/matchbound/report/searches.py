@@ -11,6 +11,7 @@ from matchbound._version import __version__
 from matchbound.calls.searching import compare_searches, search_claim, search_records
 from matchbound.errors import UsageError
 from matchbound.notes import heard
+from matchbound.report.page import number_list
 from matchbound.report.sections import with_source
 from matchbound.results.claims import parse_claim
 from matchbound.results.searches import Searches
@@ -61,7 +62,8 @@ def search_sections(
     if not (found.n_nonmated or found.n_mated):
         raise UsageError("there are no searches to report")
     both = bool(found.n_nonmated and found.n_mated)
-    targets, cuts = _several(fpir, DEFAULT_FPIR if both else ()), _several(threshold, ())
+    usual = DEFAULT_FPIR if both else None
+    targets, cuts = number_list("fpir", usual if fpir is None else fpir), number_list("threshold", threshold)
     if against is not None and not isinstance(against, Searches):
         raise UsageError("searches are compared with searches: against takes what search returns")
     if group is not None and not cuts:
@@ -105,12 +107,6 @@ def search_sections(
         notes=tuple(dict.fromkeys([*found.notes, *heard(caught)])),
     )
     return rates, *more
-
-
-def _several(values: Sequence[float] | float | None, default: Sequence[float]) -> list[float]:
-    if values is None:
-        return list(default)
-    return [float(values)] if isinstance(values, (int, float)) else [float(value) for value in values]
 
 
 def _summary(found: Searches, level: float) -> str:

@@ -18,7 +18,7 @@ from matchbound.readers.scan import ScoreFile
 from matchbound.report.page import Settings, Systems, best_supported
 from matchbound.report.slider import reading_of_number
 from matchbound.results.comparison import SystemsTable
-from matchbound.show.differences import difference_record, systems_records
+from matchbound.show.differences import comparison_records, systems_records
 from matchbound.show.numbers import count_text
 from matchbound.show.records import Record
 
@@ -122,10 +122,7 @@ def _records(table: SystemsTable, metric: str, settings: Settings) -> list[Recor
         method = settings.method if settings.method in PAIRED_METHODS else "auto"
         return systems_records(table, method, settings.level, rng=settings.drawing["rng"], metrics=(metric,))
     (pair, comparison), *_ = table.comparisons.items()
-    difference = getattr(comparison, metric)
-    method = settings.method if settings.method in difference.methods else "auto"
-    interval = difference.interval(method, settings.level, **settings.drawing)
-    return [difference_record(difference, pair, interval, difference.p_value, comparison)]
+    return comparison_records(comparison, pair, settings.method, settings.level, metrics=(metric,), **settings.drawing)
 
 
 def _facts(table: SystemsTable, unit: str) -> list[tuple[str, str]]:

@@ -331,12 +331,7 @@ class GroupRates(Judged, Groups):
 
         if kind == "matrix":
             return draw(matrix_figure(self.groups, self.matrix), ax)
-        intervals = self.intervals(kind, level, simultaneous=False)
-        rows = [
-            (g, getattr(self[g], kind).estimate, i.low, i.high, self[g].n_identities, g in self.compared)
-            for g, i in intervals.items()
-        ]
-        return draw(groups_figure(rows, getattr(self.overall, kind).estimate, kind, level), ax)
+        return draw(groups_figure(self, kind, self.intervals(kind, level, simultaneous=False), level), ax)
 
     @property
     def groups(self) -> tuple[str, ...]:

@@ -36,8 +36,6 @@ from matchbound.show.tables import Column, Table, table
 from matchbound.show.terms import metric_name, say
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from matchbound.results.comparison import Comparison, SystemsTable
     from matchbound.results.groups import GroupRates
     from matchbound.results.interval import Interval
@@ -61,18 +59,18 @@ def comparison_records(
     method: str = "auto",
     level: float = 0.95,
     *,
-    n_resamples: int = 2000,
-    rng: int | np.random.Generator | None = None,
+    metrics: Sequence[str] | None = None,
+    **drawn: Any,
 ) -> list[Record]:
-    """FAR, FRR and EER of two systems: one record each, the difference being the first system minus the second."""
+    """FAR, FRR and EER (or `metrics`) of two systems: one record each, of the first system minus the second."""
+    if metrics is None:
+        metrics = [difference.metric.split("@")[0] for difference in comparison.differences]
+        metrics += ["eer"] if len(metrics) == 2 else []
     records = []
-    differences = list(comparison.differences)
-    if len(differences) == 2:
-        differences.append(comparison.eer)
-    for difference in differences:
+    for difference in (getattr(comparison, metric) for metric in metrics):
         chosen = method if method in difference.methods else "auto"
-        interval = difference.interval(chosen, level, n_resamples=n_resamples, rng=rng)
-        records.append(difference_record(difference, names, interval, difference.p_value, comparison))
+        interval = difference.interval(chosen, level, **drawn)
+        records.append(_difference_record(difference, names, interval, difference.p_value, comparison))
     return records
 
 
@@ -86,14 +84,14 @@ def systems_records(
 ) -> list[Record]:
     """FAR and FRR of all pairs of systems with simultaneous intervals."""
     return [
-        difference_record(row.difference, (row.a, row.b), row.interval, row.p_value, systems.comparisons[row.a, row.b])
+        _difference_record(row.difference, (row.a, row.b), row.interval, row.p_value, systems.comparisons[row.a, row.b])
         for metric in metrics
         if all(number(rate) is not None for rate in systems.rates(metric).values())
         for row in systems.differences(metric, level, method=method, rng=rng)
     ]
 
 
-def difference_record(
+def _difference_record(
     difference: Any, names: tuple[str, str], interval: Interval, p_value: float, comparison: Comparison
 ) -> Record:
     """A difference of one number of two systems, A minus B."""
@@ -354,7 +352,7 @@ def group_section(rates: GroupRates, records: Sequence[Record], *, everything: b
         f"At threshold {threshold_text(rates.threshold)}; {count_text(rates.overall.n_identities)} people in "
         f"{len(rates.groups)} groups.",
         verdicts=tuple(_verdict(rates, metric, gaps) for metric in compared),
-        figures=tuple(_groups_figure(rates, within, metric) for metric in compared),
+        figures=tuple(_figure(rates, within, metric) for metric in compared),
         tables=tuple(tables),
     )
 
@@ -432,14 +430,6 @@ def _gaps_table(listed: Sequence[Record], among: int, level: str) -> Table:
     return table(listed, columns, f"{opening}. {simultaneous if many else f'{level} intervals'}.")
 
 
-def _groups_figure(rates: GroupRates, within: Sequence[Record], metric: str) -> Figure:
-    rows = [
-        (
-            str(r["group_a"]), r["estimate"], r["low"], r["high"],
-            rates[r["group_a"]].n_identities, r["group_a"] in rates.compared,
-        )
-        for r in within
-        if r["metric"] == metric and r["low"] is not None
-    ]  # fmt: skip
-    level = next(r["level"] for r in within if r["level"])
-    return groups_figure(rows, getattr(rates.overall, metric).estimate, metric, level)
+def _figure(rates: GroupRates, within: Sequence[Record], metric: str) -> Figure:
+    own = [r for r in within if r["metric"] == metric and r["low"] is not None]
+    return groups_figure(rates, metric, {r["group_a"]: (r["low"], r["high"]) for r in own}, own[0]["level"])

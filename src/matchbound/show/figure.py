@@ -204,15 +204,10 @@ def log_axis(label: str, low: float, high: float, *, counts: bool = False) -> Ax
 def even_axis(
     label: str, low: float, high: float, about: int = 6, write: Callable[[float], str] = "{:.6g}".format
 ) -> Axis:
-    """A linear axis with round ticks."""
-    ticks = tuple((value, write(value).replace("-", "\u2212")) for value in even_ticks(low, high, about))
-    return Axis(label, low, high, "linear", ticks)
-
-
-def even_ticks(low: float, high: float, about: int) -> list[float]:
-    """About `about` round numbers between two numbers."""
+    """A linear axis with about `about` round ticks."""
     raw = (high - low) / about
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(power * lead for lead in (1, 2, 2.5, 5, 10) if power * lead >= raw * 0.999)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [0.0 if k == 0 else k * step for k in range(first, last + 1)]
+    values = [0.0 if k == 0 else k * step for k in range(first, last + 1)]
+    return Axis(label, low, high, "linear", tuple((value, write(value).replace("-", "\u2212")) for value in values))

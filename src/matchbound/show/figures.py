@@ -6,7 +6,7 @@ Nothing is computed here but what to draw. `matchbound.show.mpl` draws a figure 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from matchbound.show.terms import metric_name, say
 
 if TYPE_CHECKING:
     from matchbound.results import bands
+    from matchbound.results.groups import GroupRates
     from matchbound.results.linkage import LinkageCurve
     from matchbound.results.roc import RocCurve
     from matchbound.results.searches import SearchCurve
@@ -72,20 +73,8 @@ def without_outposts(scores: FloatArray) -> tuple[int, int]:
     return first, last
 
 
-def histogram_edges(curve: CurveTally, bins: int = 64) -> FloatArray:
-    """Even edges, in the units of the scores, that leave out at most `OUTSIDE` of either kind at either end.
-
-    Two where all scores are alike.
-    """
-    low, high = _ends(curve, *_below(curve))[1]
-    if high - low <= 1e-9 * max(abs(high), 1e-300):  # one score, or scores all alike
-        reach = max(abs(high), 1.0) / 2.0
-        return np.array([high - reach, high + reach])
-    return np.linspace(low, high, bins + 1)
-
-
 def score_histogram(curve: CurveTally, bins: int = 64, count: Callable[[FloatArray], Tally] | None = None) -> Histogram:
-    """Exact counts of scores between edges.
+    """Exact counts of scores between even edges, which leave out at most `OUTSIDE` of either kind at either end.
 
     A curve with every step is counted between even edges. Of a curve with some points, the comparisons are counted
     once more; without `count`, edges are at the points nearest to even ones, because only there the counts are known.
@@ -96,24 +85,25 @@ def score_histogram(curve: CurveTally, bins: int = 64, count: Callable[[FloatArr
         Counts the comparisons at thresholds.
     """
     score, below, total = _below(curve)
-    edges = histogram_edges(curve, bins)
-    if edges.size == 2 and bins > 1:
-        return Histogram(edges, total[0], total[1], 0)
+    ends, (low, high) = _ends(curve, score, below, total)
+    if high - low <= 1e-9 * max(abs(high), 1e-300):  # one score, or scores all alike
+        reach = max(abs(high), 1.0) / 2.0
+        return Histogram(np.array([high - reach, high + reach]), total[0], total[1], 0)
+    edges = np.linspace(low, high, bins + 1)
     if isinstance(curve, SortedCurve):
         right = np.searchsorted(score, edges, side="right") - 1
         place = right if curve.distance else np.searchsorted(score, edges, side="left")
-        place[0], place[-1] = _ends(curve, score, below, total)[0]
+        place[0], place[-1] = ends
+        below = below[:, np.clip(place, 0, score.size - 1)]
     elif count is not None:
         tally = count(edges)
         matched = np.stack([curve.n_genuine - tally.genuine.errors.sum(axis=1), tally.impostor.errors.sum(axis=1) // 2])
-        counts = np.diff(matched if curve.distance else total - matched, axis=1)
-        return Histogram(edges, counts[0].astype(np.int64), counts[1].astype(np.int64), int(total.sum() - counts.sum()))
+        below = matched if curve.distance else total - matched
     else:
         place = np.unique(np.abs(score[:, None] - edges[None, :]).argmin(axis=0))
-        edges = score[place]
-    counts = np.diff(below[:, np.clip(place, 0, score.size - 1)], axis=1)
-    outside = int(total.sum()) - int(counts.sum())
-    return Histogram(edges, counts[0].astype(np.int64), counts[1].astype(np.int64), outside)
+        edges, below = score[place], below[:, place]
+    genuine, impostor = np.diff(below, axis=1).astype(np.int64)
+    return Histogram(edges, genuine, impostor, int(total.sum() - genuine.sum() - impostor.sum()))
 
 
 def _below(curve: CurveTally) -> tuple[FloatArray, IntArray, IntArray]:
@@ -273,13 +263,22 @@ def differences_figure(records: Sequence[Record], names: Sequence[str] = (), key
     return Figure(key, title, x, None, described, rows=tuple(rows), rules=(Rule(0.0, None, "zero"),))
 
 
-def groups_figure(
-    rows: Sequence[tuple[str, float, float, float, int, bool]], overall: float, metric: str, level: float
-) -> Figure:
-    """A rate of each group with its interval; rows are (group, estimate, low, high, people, large enough to compare).
+def groups_figure(rates: GroupRates, metric: str, limits: Mapping[str, Iterable[float]], level: float) -> Figure:
+    """A rate of each group with its interval, whose ends `limits` holds by group.
 
     Small groups are grey and do not stretch the axis, which is logarithmic where groups are far apart.
     """
+    overall = float(getattr(rates.overall, metric).estimate)
+    rows = [
+        (
+            group,
+            float(getattr(rates[group], metric).estimate),
+            *ends,
+            rates[group].n_identities,
+            group in rates.compared,
+        )
+        for group, ends in limits.items()
+    ]
     if len(rows) > MOST_ROWS:
         rows = sorted(rows, key=lambda row: (not row[5], -row[1]))[:MOST_ROWS]
     trusted = [row for row in rows if row[5]] or list(rows)

@@ -38,24 +38,26 @@ DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 
 
 def new_axes(size: tuple[float, float] = COLUMN, *, pyplot: bool = True) -> Axes:
     """Axes of a new figure; through pyplot, so that notebooks show it, or of a figure that nothing else knows of."""
+    axes: Axes = _canvas(size, pyplot).subplots()
+    return axes
+
+
+def _canvas(size: tuple[float, float], pyplot: bool = False) -> Any:
+    options: dict[str, Any] = {"figsize": size, "dpi": 150, "layout": "constrained"}
     try:
         if pyplot:
             import matplotlib.pyplot as plt
 
-            return plt.subplots(figsize=size, dpi=150, layout="constrained")[1]
+            return plt.figure(**options)
         from matplotlib.figure import Figure as Canvas
     except ImportError as error:
         raise MissingExtraError("plots need matplotlib: install matchbound[plots]") from error
-    return Canvas(figsize=size, dpi=150, layout="constrained").subplots()
+    return Canvas(**options)
 
 
 def draw_panels(figures: Sequence[Figure]) -> list[Axes]:
     """Figures side by side on one canvas that nothing else knows of, with one legend below."""
-    try:
-        from matplotlib.figure import Figure as Canvas
-    except ImportError as error:
-        raise MissingExtraError("plots need matplotlib: install matchbound[plots]") from error
-    canvas = Canvas(figsize=(1.0 + 2.6 * len(figures), 3.4), dpi=150, layout="constrained")
+    canvas = _canvas((1.0 + 2.6 * len(figures), 3.4))
     axes = list(canvas.subplots(1, len(figures), squeeze=False)[0])
     for figure, ax in zip(figures, axes, strict=True):
         draw(figure, ax).set_title(figure.title, fontsize=SMALL + 1.0)
@@ -215,8 +217,7 @@ def plot_det(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['first, EER 0.901%', 'second, EER 1.57%']
     """
-    several, names, hues = _several(curves, labels, colors)
-    return draw(det_figure(several, names, [_band(curve, band, level) for curve in several], hues, mark), ax)
+    return draw(det_figure(*_several(curves, labels, band, level, colors), mark), ax)
 
 
 def plot_roc(
@@ -251,8 +252,7 @@ def plot_roc(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('FAR', '1 − FRR')
     """
-    several, names, hues = _several(curves, labels, colors)
-    return draw(roc_figure(several, names, [_band(curve, band, level) for curve in several], hues), ax)
+    return draw(roc_figure(*_several(curves, labels, band, level, colors)), ax)
 
 
 def plot_scores(
@@ -343,9 +343,13 @@ def plot_correlations(model: LatentModel, *, ax: Axes | None = None) -> Axes:
 
 
 def _several(
-    curves: RocCurve | Sequence[RocCurve], labels: str | Sequence[str] | None, colors: str | Sequence[str] | None
-) -> tuple[list[RocCurve], list[str | None], list[str | None]]:
-    """The curves, a name or None for each, and a colour for each or nothing."""
+    curves: RocCurve | Sequence[RocCurve],
+    labels: str | Sequence[str] | None,
+    band: BandKind | None,
+    level: float,
+    colors: str | Sequence[str] | None,
+) -> tuple[list[RocCurve], list[str | None], list[bands.Band | None], list[str | None]]:
+    """The curves, a name or None and a band or None for each, and a colour for each or nothing."""
     several: list[Any] = list(curves) if isinstance(curves, (list, tuple)) else [curves]
     if not several:
         raise UsageError("there is no curve to draw")
@@ -360,13 +364,8 @@ def _several(
         raise UsageError(f"labels must name each of the {len(several)} curves; got {len(names)}")
     if hues and len(hues) != len(several):
         raise UsageError(f"colors must hold one for each of the {len(several)} curves; got {len(hues)}")
-    return several, names, hues
-
-
-def _band(curve: RocCurve, kind: BandKind | None, level: float) -> bands.Band | None:
-    """The band of ``curve.band()``: it begins where enough impostor comparisons match."""
-    if kind is None:
-        return None
-    if kind not in ("pointwise", "simultaneous"):
-        raise UsageError(f"band must be 'pointwise', 'simultaneous' or None; got {kind!r}")
-    return curve.band(level, simultaneous=kind == "simultaneous")
+    if band not in (None, "pointwise", "simultaneous"):
+        raise UsageError(f"band must be 'pointwise', 'simultaneous' or None; got {band!r}")
+    simultaneous = band == "simultaneous"
+    drawn = [None if band is None else curve.band(level, simultaneous=simultaneous) for curve in several]
+    return several, names, drawn, hues
