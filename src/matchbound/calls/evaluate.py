@@ -174,7 +174,6 @@ def roc(
     Returns
     -------
     RocCurve
-        FAR and FRR at every threshold; points of it have intervals.
 
     See Also
     --------

@@ -57,7 +57,6 @@ def mean_loss(
     Returns
     -------
     MeanLoss
-        The estimate, with its variance and intervals.
 
     See Also
     --------
@@ -126,7 +125,6 @@ def unit_rates(
     Returns
     -------
     UnitRates
-        FAR and FRR, with intervals for the units.
 
     See Also
     --------

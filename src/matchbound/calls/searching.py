@@ -251,7 +251,7 @@ def compare_searches(
     Parameters
     ----------
     a, b
-        From `search`: the same enrolled people, and the same probes in the same order.
+        From `search`: the same enrolled people, and the same probes in the same order; else a DataError.
     fpir
         Compare FNIR where both systems have this FPIR.
     threshold
@@ -259,15 +259,9 @@ def compare_searches(
     rank, gallery
         As for `Searches.fnir` and `Searches.threshold_for`.
 
-    Raises
-    ------
-    DataError
-        When the searches are not the same.
-
     Returns
     -------
     SearchComparison
-        The differences, with intervals.
 
     See Also
     --------
@@ -328,7 +322,6 @@ def _at_fpir(a: Searches, b: Searches, fpir: float, rank: int) -> SearchDifferen
 
 
 def _check_same(a: Searches, b: Searches) -> None:
-    """Raise unless two systems made the same searches."""
     first, second = a.tally, b.tally
     if not np.array_equal(first.gallery, second.gallery):
         raise DataError("the two systems have different people enrolled; compare them on one gallery")

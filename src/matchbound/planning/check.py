@@ -45,7 +45,6 @@ class Advice:
     commands: tuple[str, ...]
 
     def to_record(self) -> dict[str, Any]:
-        """The numbers and the commands."""
         bounds = {
             f"{name}_{metric}": bound[metric]
             for metric in ("far", "frr")

@@ -1,8 +1,7 @@
 """How many people to recruit, and how many instances of each, for an interval that is narrow enough.
 
 The promise of a plan is about the data that will come: with probability `power` the interval that `evaluate` will
-report is no wider than asked for, or its upper bound no higher. Half of all studies planned for the *expected* width
-miss it.
+report is no wider than asked for, or its upper bound no higher. Half of all plans for the *expected* width miss it.
 """
 
 from __future__ import annotations
@@ -211,7 +210,6 @@ def plan(
     Returns
     -------
     Plan
-        The people and instances that are needed, and what to expect of them.
 
     See Also
     --------
@@ -276,7 +274,6 @@ def _target(
     power: float,
     claim: float | None,
 ) -> Target:
-    """Check what was asked for."""
     rate = frr if far is None else far
     if rate is None or (far is not None and frr is not None):
         raise UsageError(
@@ -419,7 +416,6 @@ def plan_for(
     Returns
     -------
     Plan
-        The sample size that would show the claim.
 
     See Also
     --------

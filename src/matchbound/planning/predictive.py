@@ -3,8 +3,7 @@
 The width of an interval is random, because the rate and its variance are. A plan that aims at the expected width is
 missed half of the time; a plan needs the distribution. Simulating the comparisons themselves would cost G² a draw.
 Instead identities are put into bins of their latent effect, whose counts are multinomial; given the bins, the erring
-pairs, their sizes and their coincidences are drawn at once, so that a draw costs the same at 100 and at 100,000
-identities.
+pairs, their sizes and their coincidences are drawn at once, so that a draw costs the same for any number of them.
 """
 
 from __future__ import annotations
@@ -190,6 +189,7 @@ def _coincidences(
 
 def _count_law(m: int, sums: FloatArray, p: float, shared: float, same: float) -> FloatArray:
     """Law of the errors among m comparisons of one pair given the sum of its identities' effects; shape (S, m + 1).
+
     The latent score is √ρ_s·(x_i + x_j) + √(ρ_w − 2ρ_s)·c + √(1 − ρ_w)·noise, c ~ N(0, 1) of the pair.
     """
     from scipy.special import gammaln, log_ndtr

@@ -158,7 +158,6 @@ def design_protocol(
     Returns
     -------
     Protocol
-        The comparisons to score.
 
     See Also
     --------
@@ -211,7 +210,6 @@ def read_protocol(path: str | os.PathLike[str], embeddings: Embeddings) -> Proto
     Returns
     -------
     Protocol
-        The same comparisons.
 
     See Also
     --------
@@ -250,7 +248,6 @@ def score_protocol(protocol: Protocol, embeddings: Embeddings) -> Comparisons:
     Returns
     -------
     Comparisons
-        The comparisons of the protocol with their scores.
 
     See Also
     --------
@@ -349,10 +346,9 @@ def _impostor(groups: _Groups, budget: int) -> tuple[IntArray, IntArray]:
 def _again(groups: _Groups, budget: int, edges: Edges) -> tuple[IntArray, IntArray]:
     """Go through all identity pairs more than once: `budget` comparisons, no pair of instances twice.
 
-    Where the data are small, each comparison takes the least visited instances (`turns`). Elsewhere visit t
-    of a pair steps both instances on by t, and one of them skips after every lcm(M_a, M_b) steps, so that its
-    M_a·M_b visits meet every pair of instances once; which of the two skips is mixed over the pairs, lest it
-    keep step with the turns.
+    Where the data are small, each comparison takes the least visited instances (`turns`). Elsewhere visit t of a pair
+    steps both instances on by t, and one of them skips after every lcm(M_a, M_b) steps, so that its M_a·M_b visits meet
+    every pair of instances once; which of the two skips is mixed over the pairs, lest it keep step with the turns.
     """
     pair_a, pair_b = edges.a, edges.b
     capacity = groups.size[pair_a] * groups.size[pair_b]

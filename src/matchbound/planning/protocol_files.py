@@ -43,8 +43,7 @@ def write_protocol(
     """Write a protocol as CSV or Parquet, by the ending of the name unless `format` says which.
 
     Columns id_a, instance_a, id_b, instance_b, and with `scores` (see `score_protocol`) a column score, which makes the
-    file one that `matchbound.read` takes. An instance without a name goes by its row number, from 0. The file appears
-    whole or not at all.
+    file one that `matchbound.read` takes. An instance without a name goes by its row, from 0. The file appears whole.
     """
     from pyarrow import csv, parquet
 
@@ -129,7 +128,6 @@ def read_rows(path: str | os.PathLike[str], embeddings: Embeddings) -> tuple[Int
 
 
 def _rows_of(instance: LabelArray, identity: LabelArray, embeddings: Embeddings, where: str) -> IntArray:
-    """Row numbers of instances, shape (B,)."""
     if embeddings.instance is None:
         try:
             rows = instance.astype(np.int64)

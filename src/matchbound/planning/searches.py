@@ -93,7 +93,6 @@ def plan_search(
     Returns
     -------
     SearchPlan
-        The people that are needed.
 
     Examples
     --------

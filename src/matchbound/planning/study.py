@@ -262,7 +262,6 @@ class Draws:
         return limit(False) if lower else np.zeros_like(errors), limit(True)
 
     def met(self) -> float:
-        """The share of draws that meet the goal."""
         wide = self.target.goal == "width"
         low, high = self.limits((1.0 - self.target.level) / (2.0 if wide else 1.0), lower=wide)
         return float(np.mean((high - low if wide else high) <= self.target.value))
@@ -278,7 +277,6 @@ class Study:
     seed: int = 0
 
     def comparisons(self, n_identities: int) -> int:
-        """All pairs."""
         return n_comparisons(self.target.metric, n_identities, self.instances)
 
     def scenarios(self, n_identities: int) -> tuple[Scenario, ...]:
@@ -296,12 +294,10 @@ class Study:
         return Draws(self.target, tuple(parts))
 
     def chance(self, n_identities: int) -> float:
-        """Probability that data of a size meet the goal."""
         with one_thread():
             return self.draws(n_identities).met()
 
     def expect(self, n_identities: int) -> Expectation:
-        """What data of a size will show."""
         target, comparisons, effect = self.target, self.comparisons(n_identities), 1.0
         with one_thread():
             drawn = self.draws(n_identities)

@@ -22,7 +22,6 @@ FACTORS = (0.25, 0.4, 0.6, 0.8, 1.0, 1.3, 1.7)
 
 
 def protocol_record(protocol: Protocol, path: str) -> Record:
-    """What a protocol holds, in one record."""
     visits = protocol.visits
     return {
         "kind": protocol.kind,
@@ -35,7 +34,6 @@ def protocol_record(protocol: Protocol, path: str) -> Record:
 
 
 def protocol_text(record: Record, *, width: int | None = None, colour: bool = False) -> str:
-    """The record as a small table."""
     rows = [
         (f"{record['kind']} comparisons", f"{record['comparisons']:,}"),
         ("identities", f"{record['identities']:,}"),
@@ -75,7 +73,6 @@ def plan_records(plan: Plan, curve: CostCurve) -> list[Record]:
 
 
 def plan_text(plan: Plan, curve: CostCurve, *, width: int | None = None, colour: bool = False) -> str:
-    """The plan as tables and sentences."""
     target, expected, clean = plan.target, plan.expected, plan.clean
     name = metric_name(target.metric)
     wanted = f"{level_text(target.level)} interval of at most {points(target.value)} points"

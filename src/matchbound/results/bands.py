@@ -117,7 +117,6 @@ class CurveBootstrap(Shown):
 
     @property
     def n_resamples(self) -> int:
-        """B."""
         return int(self.eer.size)
 
     def to_records(self) -> list[dict[str, Any]]:

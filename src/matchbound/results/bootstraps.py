@@ -55,7 +55,6 @@ class Bootstrap(Shown):
 
     @property
     def n_resamples(self) -> int:
-        """B."""
         return int(self.replicates.size)
 
     def to_records(self) -> list[dict[str, Any]]:

@@ -103,7 +103,6 @@ class Judged:
         return statement.judge(self.claimed(statement, **context), level=level, method=method)
 
     def claimed(self, statement: Statement, **context: Any) -> Number:
-        """The number that a claim is about."""
         name, claim = statement.metric, f"claim {str(statement)!r}"
         metric = METRICS[name]
         if self.home not in metric.read:

@@ -83,7 +83,6 @@ class CostStatistic(OfBothRates):
 
     @property
     def curve(self) -> CurveTally:
-        """What it was read from."""
         return self.models.curve
 
     @property
@@ -263,7 +262,6 @@ class LogCost(CostStatistic):
 
 
 def min_dcf(models: CurveModels, prior: float | str, cost_miss: float, cost_false_accept: float) -> DetectionCost:
-    """The least normalised detection cost over thresholds."""
     weights, preset = weights_of(prior, cost_miss, cost_false_accept)
     curve = models.curve
     places = [cheapest(curve.far, curve.frr, w) for w in weights]
@@ -300,7 +298,6 @@ def _detection(
 
 
 def cllr(models: CurveModels) -> LogCost:
-    """Cllr of scores that are natural log-likelihood ratios."""
     curve = models.curve
     ratios_wanted(curve, "cllr")
     llr, genuine, impostor, cell = _cells(curve)
@@ -339,7 +336,6 @@ def _cells(curve: CurveTally) -> tuple[FloatArray, FloatArray, FloatArray, IntAr
 
 
 def ratios_wanted(curve: CurveTally, name: str) -> None:
-    """Refuse distances where log-likelihood ratios are meant."""
     if curve.distance:
         raise UsageError(
             f"{name} reads scores as natural log-likelihood ratios, and these are distances. Use min_dcf or min_cllr, "

@@ -75,7 +75,6 @@ def describe(data: Comparisons | Embeddings) -> Description:
     Returns
     -------
     Description
-        Sizes, and what stands in the way of a good answer.
 
     See Also
     --------

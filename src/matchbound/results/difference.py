@@ -148,7 +148,6 @@ class Difference(Number):
 
     @property
     def estimate(self) -> float:
-        """rate_a − rate_b."""
         return self.rate_a - self.rate_b
 
     @property
@@ -217,7 +216,6 @@ class Ratio(Number):
 
     @property
     def estimate(self) -> float:
-        """rate_a / rate_b; infinite or NaN where rate_b is 0."""
         return self.difference.ratio
 
     @property
@@ -415,8 +413,7 @@ def simultaneous(
     Whether there is a difference at all is asked of a world without differences: its critical value decides whether an
     interval leaves out 0, and where that limit then lies. What else an interval says is about differences that exist,
     where few errors make no short tails; there the normal approximation has a say too, and the larger critical value
-    counts. No interval is narrower, and no p-value smaller, than that of the difference alone; a single difference
-    stays as it is.
+    counts. No interval is narrower, and no p-value smaller, than that of the difference alone.
 
     `null` draws the largest difference where nothing differs, by random signs or by exchange of people; it gives None
     where the normal approximation has to do.

@@ -67,7 +67,6 @@ class GeneralisedRate(Number):
 
     @property
     def threshold(self) -> float:
-        """The decision threshold, in the units of the scores."""
         return self.rate.threshold
 
     @property

@@ -142,7 +142,6 @@ class GroupGap(Gap):
 
     @cached_property
     def moments(self) -> tuple[GroupMoments, GroupMoments]:
-        """What the test is made of."""
         return moments(self.a.unit, self.metric), moments(self.b.unit, self.metric)
 
     @property
@@ -210,7 +209,6 @@ class LargestGap(Number):
 
     @property
     def numbers(self) -> tuple[Number, ...]:
-        """The gap or the ratio of every pair."""
         return tuple(gap.as_ratio() for gap in self.gaps) if self.metric.endswith("ratio") else self.gaps
 
     @property
@@ -605,7 +603,6 @@ class SearchGroups(Groups):
         )  # fmt: skip
 
     def gaps(self) -> list[SearchGap]:
-        """The gaps between all pairs of groups."""
         return [
             self.gap(metric, one, two)
             for metric in ("fpir", "fnir", "cmc")

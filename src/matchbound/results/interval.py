@@ -143,14 +143,12 @@ def check_prior(prior: float, cost_miss: float = 1.0, cost_false_accept: float =
 
 
 def check_whole(value: int, what: str, least: int = 1) -> int:
-    """The value, where it is a whole number and large enough."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise UsageError(f"{_spelled(what)} must be a whole number, at least {least}; got {value!r}")
     return int(value)
 
 
 def tail_of(level: float, side: Side) -> float:
-    """The probability left beyond one limit."""
     check_level(level)
     if side not in ("two-sided", "upper", "lower"):
         raise UsageError(f"side must be 'two-sided', 'upper' or 'lower'; got {side!r}")
@@ -169,7 +167,6 @@ def opposite(side: Side) -> Side:
 
 
 def few_identities(n_identities: int) -> list[Note]:
-    """What to say about data of few identities."""
     if n_identities >= FEW_IDENTITIES:
         return []
     text = (

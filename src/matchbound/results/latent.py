@@ -78,7 +78,6 @@ def fit(
 
 
 def _fitted(metric: Metric, tally: Tally, mirrored: bool, recount: Recount, settings: LatentSettings) -> LatentModel:
-    """The model fitted from one side of the scale."""
     from matchbound.stats.latent import fit_far, fit_frr, rank_grid
 
     compared = tally.part(metric).total
@@ -147,7 +146,6 @@ class PairFit:
 
     @property
     def method(self) -> str:
-        """What to call limits from it."""
         return "naive" if isinstance(self.far, Independent) else "latent"
 
     @property

@@ -96,7 +96,6 @@ WARNING_LATENT = replace(LATENT, warns=True)
 
 
 def linkage_counts(tally: Tally, k: int) -> LinkageCounts:
-    """Decisions at one threshold of a tally."""
     impostor, genuine = tally.impostor, tally.genuine
     squares = (float(value) / 2.0 for value in (impostor.sum_nn[k], impostor.sum_nm[k], impostor.sum_mm))
     by_identity = (genuine.errors[k], genuine.comparisons, impostor.errors[k], impostor.comparisons)
@@ -171,7 +170,6 @@ class AtThreshold(OfBothRates):
 
     @property
     def threshold(self) -> float:
-        """The decision threshold, in the units of the scores."""
         return self.far.threshold
 
     @cached_property
@@ -191,7 +189,6 @@ class AtThreshold(OfBothRates):
 
     @cached_property
     def counts(self) -> LinkageCounts:
-        """The decisions behind it."""
         return linkage_counts(*self.far.counted)
 
     @cached_property
@@ -336,8 +333,7 @@ class Along:
 
 @dataclass(frozen=True, eq=False)
 class LinkageCurve(Shown):
-    """Precision, recall and F1, at `prior`, against the threshold, strictest first, with pointwise limits; shapes
-    (P,)."""
+    """Precision, recall and F1 (at `prior`) with pointwise limits, thresholds strictest first; shapes (P,)."""
 
     thresholds: FloatArray
     precision: Along

@@ -105,7 +105,6 @@ class CurveStatistic(Number):
 
     @property
     def curve(self) -> CurveTally:
-        """What it was read from."""
         return self.models.curve
 
     @property
@@ -243,8 +242,7 @@ class OperatingPoint(CurveStatistic):
     def calibrate_level_far(
         self, level: float = 0.95, *, n_simulations: int = 200, rng: int | np.random.Generator | None = None
     ) -> Calibration:
-        """Choose `level_far` for the union rule to cover at `level`, by simulation with this sample as the
-        population."""
+        """Choose `level_far` of the union rule to cover at `level`, by draws from this sample as the population."""
         if self.given != "far":
             raise UsageError("level_far belongs to FRR at a FAR; use curve.at_far(...)")
         tail_of(level, "two-sided")

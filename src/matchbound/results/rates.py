@@ -133,8 +133,7 @@ def through_rate(limits: Callable[[str, Any, Ask], Limits]) -> tuple[Rule, ...]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rate(Number):
-    """FAR (impostor comparisons that matched) or FRR (genuine ones that did not) at one threshold: a mean over
-    units."""
+    """FAR (impostor comparisons that matched) or FRR (genuine ones that did not): a mean over units."""
 
     metric: Metric
     threshold: float

@@ -130,7 +130,6 @@ class RocCurve(Judged, Shown):
 
     @property
     def _supported(self) -> list[float]:
-        """FARs of 10%, 1%, … that the data can support."""
         return [far for far in FARS if far * self.tally.n_impostor >= FEW_ERRORS]
 
     @property
@@ -366,7 +365,6 @@ class RocCurve(Judged, Shown):
 
     @cached_property
     def _models(self) -> CurveModels:
-        """The latent models of both rates along the curve."""
         return CurveModels(self.tally, self.recount)
 
     def partial_auc(self, max_far: float) -> Auc:
@@ -486,11 +484,7 @@ class RocCurve(Judged, Shown):
         method
             The bound is that of ``evaluate(...).far.upper_bound(confidence, method)``: ``"auto"`` (the default),
             ``"latent"``, which keeps its promise where a few identities make most errors, or ``"wilson"``.
-
-        Raises
-        ------
-        DataError
-            When no threshold of these data supports the claim.
+            DataError where no threshold supports the claim.
         """
         return bands.threshold_for(self, far, confidence, method)
 

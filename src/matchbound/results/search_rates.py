@@ -54,7 +54,6 @@ NO_FNIR = (
 
 
 def gallery_named(gallery: str) -> Gallery:
-    """``"random"`` or ``"fixed"``."""
     if gallery not in ("random", "fixed"):
         raise UsageError(f"gallery must be 'random' (enrolled people are a sample) or 'fixed'; got {gallery!r}")
     return "random" if gallery == "random" else "fixed"
@@ -168,7 +167,6 @@ class SearchRate(SearchNumber):
 
     @cached_property
     def errors(self) -> int:
-        """Searches that erred."""
         return int(np.count_nonzero(self.part.erred(self.oriented)))
 
     @property
@@ -292,7 +290,6 @@ class FnirAtFpir(SearchNumber):
 
     @property
     def part(self) -> Any:
-        """The searches of enrolled people."""
         return self.fnir.part
 
     @property
@@ -312,7 +309,6 @@ class FnirAtFpir(SearchNumber):
 
     @property
     def estimate(self) -> float:
-        """FNIR at that threshold."""
         return self.fnir.estimate
 
     def _fields(self) -> dict[str, Any]:
@@ -354,12 +350,10 @@ class Selectivity(SearchNumber):
 
     @property
     def estimate(self) -> float:
-        """Hits per search."""
         return self.part.mean_hits
 
     @property
     def errors(self) -> int:
-        """All hits."""
         return int(self.part.hits.sum())
 
     def variance(self, gallery: str | None = None) -> float:

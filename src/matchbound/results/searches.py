@@ -45,8 +45,7 @@ SIZES = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
 
 @dataclass(frozen=True)
 class Hub(Shown):
-    """An enrolled person, the searches in which this person alone reached the threshold, and their share of all
-    such."""
+    """An enrolled person, the searches in which this one alone reached the threshold, and their share of such."""
 
     identity: Any
     hits: int
@@ -247,12 +246,7 @@ class Searches(Judged, Shown):
         gallery
             ``"random"``: enrolled people are a sample; ``"fixed"``: this gallery.
         method
-            As for `Number.interval`.
-
-        Raises
-        ------
-        DataError
-            When no threshold of these searches supports the claim.
+            As for `Number.interval`. DataError where no threshold supports the claim.
         """
         check_rate(fpir, "fpir", "0.01")
         tail_of(confidence, "upper")
@@ -284,12 +278,7 @@ class Searches(Judged, Shown):
         Parameters
         ----------
         people
-            Identities to keep, text or whole numbers as in these searches.
-
-        Raises
-        ------
-        DataError
-            Where they are of the other kind, or nobody of them takes part.
+            Identities to keep, text or whole numbers as in these searches; DataError where nobody takes part.
         """
         self.tally.check_people(people)
         return replace(self, tally=self.tally.among(people))

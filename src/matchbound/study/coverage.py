@@ -126,8 +126,7 @@ class CoverageStudy(Shown):
         return [row for row in self.rows if all(_same(getattr(row, name), value) for name, value in wanted.items())]
 
     def to_csv(self, path: str | os.PathLike[str], header: Mapping[str, Any] | None = None) -> None:
-        """Write the rows as CSV after lines ``# key: value`` (also of `header`); the file appears whole or not at
-        all."""
+        """Write the rows as CSV after lines ``# key: value`` (`header` too); the file appears whole or not at all."""
         facts = {"source": self.source, "seed": self.seed, **(header or {})}
         head = "".join(f"# {key}: {value}\n" for key, value in facts.items())
         write_atomically(path, head + to_csv(self.to_records()))

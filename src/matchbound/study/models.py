@@ -267,7 +267,6 @@ class Population:
     genuine: IntArray = field(repr=False)
 
     def truth(self, far: Sequence[float] = (), frr: Sequence[float] = ()) -> Truth:
-        """The thresholds at which FAR and FRR have the given values."""
         for name, rates in (("far", far), ("frr", frr)):
             for rate in rates:
                 if not 0.0 < rate < 1.0:

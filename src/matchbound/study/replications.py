@@ -1,8 +1,7 @@
 """The replications of a coverage study: draw a data set, call the interval methods on it, keep the limits.
 
 A study draws its data sets from a `Sampler`. Each replication has random streams of its own, so that an answer depends
-neither on who makes it nor on which other methods are asked. Finished replications are kept in one file, from which a
-stopped study resumes.
+neither on who makes it nor on which other methods are asked. A stopped study resumes from one file.
 """
 
 from __future__ import annotations
@@ -101,7 +100,6 @@ class Outcomes:
     comparisons: FloatArray = field(repr=False)
 
     def first(self, count: int) -> Outcomes:
-        """Those of the first replications."""
         return Outcomes(self.limits[:count], self.errors[:count], self.comparisons[:count])
 
 
@@ -131,7 +129,6 @@ class Setup:
         return hashlib.sha256(repr(decides).encode()).hexdigest()
 
     def replicate(self, replications: Sequence[int]) -> Outcomes:
-        """Some replications, one after the other."""
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits(1, user_api="blas"):
