@@ -98,7 +98,7 @@ def _least_similarity(source: Embeddings, block: int = 65536) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """Points of a curve without the identities: arrays of shape (K,), from the strictest to the most lenient."""
+    """Points of a curve without the identities, strictest first, shape (K,); `totals` are impostor and genuine."""
 
     similarity: FloatArray
     matched: IntArray

@@ -108,7 +108,7 @@ def make_factors(
     similarity: Similarity,
     workers: int | None = 1,
 ) -> Factors:
-    """The factors of the sorted rows, from vectors (maybe a memory map) and lengths in the order of the data."""
+    """The factors of the sorted rows; vectors (maybe a memory map), lengths and scales are in the order of the data."""
     from matchbound.kernels.exact import frozen
     from matchbound.kernels.product import fill_rows, largest_offset
 

@@ -25,8 +25,7 @@ class GenuinePairs:
     """The genuine pairs of rows, numbered 0, 1, … from one identity to the next.
 
     - order, shape (n,): rows by identity.
-    - starts, ends, shape (G,): where the rows of an identity begin in `order`; how many pairs it and those before it
-      have.
+    - starts, ends, shape (G,): where an identity begins in `order`; how many pairs it and those before it have.
     """
 
     order: IntArray = field(repr=False)

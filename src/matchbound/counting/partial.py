@@ -30,8 +30,7 @@ class PartialTally(Partial):
 
     Thresholds are sorted from lax to strict and distinct; a comparison in bin b matches at the first b.
 
-    - impostor, genuine, shape (G, K): column b: impostor comparisons in bin b + 1, genuine comparisons in bin b, by
-      identity.
+    - impostor, genuine, shape (G, K): column b: impostor comparisons in bin b + 1, genuine ones in bin b.
     - moments, shape (2, K): what bin b + 1 adds to Σn² and Σnm over unordered pairs.
     - keys, bins, counts (lists of int64 arrays, matching): identity pairs i·G + j (i < j) with comparisons in bin
       b + 1, and how many; empty unless pairs are kept.
@@ -135,7 +134,10 @@ def finish(
     pairs: bool,
     workers: int | None = 1,
 ) -> Tally:
-    """The tally of complete data, with thresholds as the user wrote them; the sums of `partial` are overwritten."""
+    """The tally of complete data; the sums of `partial` become its counts, and mean nothing any more as they were.
+
+    Thresholds are as the user wrote them, shape (K',); `place` is where each is among the sorted distinct ones.
+    """
     identities, instances = source.identities, source.instance_counts
     moments = 2 * _from_the_end(partial.moments)[:, place]
     compared = AllPairs(instances)

@@ -94,7 +94,7 @@ class PairSizes:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """The comparisons of one kind that each identity takes part in, and those that erred at each threshold."""
+    """The comparisons of one kind by identity, shape (G,), and those that erred at each threshold, shape (K, G)."""
 
     comparisons: IntArray
     errors: IntArray

@@ -70,7 +70,7 @@ def rejected_score(score: FloatArray, distance: bool) -> float:
 
 
 def uncompared_pairs(cluster: IntArray, first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
-    """Pairs of records of one cluster that were not compared, the smaller record first, shape (k,) each."""
+    """Pairs of records of one cluster (shape (R,)) that no comparison joins, the smaller first; shape (k,) each."""
     order = np.argsort(cluster, kind="stable")
     sizes = np.bincount(cluster)
     start = np.cumsum(sizes) - sizes

@@ -112,8 +112,8 @@ class Source(ABC):
     def identity_labels(self, attribute: Any, name: str = "group") -> LabelArray:
         """The attribute of each identity as text, shape (G,).
 
-        - attribute: None: the group that the data carry. A mapping from identity to label. For embeddings, a column:
-          one label per row, never per identity. A tuple of these: their intersections, such as ``"f & old"``.
+        - attribute: None, for the group that the data carry; a mapping from identity to label; for embeddings, a column
+          (one label per row, never per identity); a tuple of these, for intersections such as ``"f & old"``.
         """
         if isinstance(attribute, tuple):
             if not attribute:

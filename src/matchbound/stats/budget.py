@@ -216,7 +216,7 @@ def banded_limits(
 
 @dataclass(frozen=True, eq=False)
 class LatentPair:
-    """The latent models of both rates of one curve.; `correlation` is r, of their estimates."""
+    """The latent models of both rates of one curve; `correlation` is r, of their estimates."""
 
     far: LatentModel
     frr: LatentModel

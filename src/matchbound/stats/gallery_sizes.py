@@ -37,8 +37,7 @@ class HitList:
 
     - person, shape (n,): who was searched for.
     - hits, shape (n,): h_x; n_people: J; size: N.
-    - probe, holder, shape (H,), or None: the hits one by one; without them the gallery's part of the variance is left
-      out.
+    - probe, holder, shape (H,), or None: the hits one by one; without them the gallery's variance is left out.
     """
 
     person: IntArray = field(repr=False)

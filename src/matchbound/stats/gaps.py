@@ -49,8 +49,7 @@ class GroupMoments:
     - rate: p, between 0 and 1.
     - comparisons: N (units where every identity counts once).
     - people: G_e, effective identities.
-    - personal: N² times the part of the variance that comes from comparisons that share one identity, without bias; it
-      may be negative.
+    - personal: N² times the variance from comparisons that share one identity, without bias; it may be negative.
     - clustered: N² times the rest: Σ D_ij² over identity pairs, or Σ(e_i − q·g_i)² without bias.
     - sharing, alone, mates: s, a and w.
     - least: the smallest variance: that of one error.

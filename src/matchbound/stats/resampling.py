@@ -35,8 +35,7 @@ class Scheme:
 
     - weights: double-or-nothing only: another law of independent weights with mean 1 and variance `tau`.
     - tau: the variance of the weights. Without `weights`, they are 0 or 1 + tau.
-    - strata, shape (G,), or None: draw identities only in exchange for identities of the same stratum (numbers of
-      instances held fixed).
+    - strata, shape (G,), or None: draw within strata only (numbers of instances held fixed).
     - drop_one: draw one identity fewer than there are (in each stratum), which makes the variance of FRR unbiased (the
       paper's §4.2, after Proposition 4).
     """
@@ -62,8 +61,7 @@ def rate_replicates(
 
     Vertex and subsets are the same for genuine comparisons.
 
-    - self_comparisons, shape (G,): vertex only: how many impostor comparisons two copies of an identity stand for (M_i²
-      in complete data).
+    - self_comparisons, shape (G,): vertex only: comparisons that two copies stand for (M_i² in complete data).
     """
     errors, comparisons = part.errors[k].astype(np.float64), part.comparisons.astype(np.float64)
     if scheme.method == "naive-bootstrap":  # comparisons drawn one by one, as if none had to do with another

@@ -191,12 +191,9 @@ class Ranked:
     """Searches of enrolled people at one rank R, which err where the mate is not within it or below the threshold.
 
     - person, shape (T,): who was searched for, positions in the gallery.
-    - crossing, shape (T,): the mate's score where it is within rank R, else −∞. The search misses where it is below the
-      threshold.
-    - margin, shape (T,): mate minus R-th best non-mate; negative where the rank is missed. −∞ where the mate can have
-      no rank.
-    - blamed, shape (B,): searches that miss the rank and would not if any one of their R best non-mates were not
-      enrolled.
+    - crossing, shape (T,): the mate's score where it is within rank R, else −∞; a miss where it is below the threshold.
+    - margin, shape (T,): mate minus R-th best non-mate; negative where the rank is missed, −∞ for mates without a rank.
+    - blamed, shape (B,): searches that miss the rank and would not if any one of their R best non-mates were left out.
     - mate, shape (B,), and holder, shape (B, R): the mate's scores there, and those R non-mates.
     - size: N.
     """
@@ -247,8 +244,7 @@ class Ranked:
 def at_rank(person: IntArray, mate: FloatArray, holder: IntArray, score: FloatArray, size: int, rank: int) -> Ranked:
     """The searches at rank R; a mate tied with a non-mate is ahead of it.
 
-    - holder, score, shape (T, ≥ R + 1): the best non-mates, the best one first; with fewer than R + 1 columns there are
-      no more non-mates.
+    - holder, score, shape (T, ≥ R + 1): the best non-mates, the best first; with fewer columns there are no more.
     """
     rest, none = score.shape[1], np.full(mate.size, -np.inf)
     nth = score[:, rank - 1] if rank <= rest else none
@@ -308,7 +304,10 @@ def _careful(model: LatentModel) -> LatentModel:
 
 @dataclass(frozen=True, eq=False)
 class GalleryVariance:
-    """What a random gallery adds: ρ_G by the probit of FPIR, and the share of hits that are single at probits z."""
+    """What a random gallery adds to the variance of FPIR: ρ_G as a function of its probit.
+
+    `single` is the share of hits that are single, at increasing probits z of FPIR; shape (K,) each.
+    """
 
     size: int
     rho: Curve
@@ -385,7 +384,7 @@ def limits_at_fpir(
 ) -> tuple[FloatArray, FloatArray]:
     """Lower and upper limits for FNIR at FPIRs, each of the shape of `fpir`, () or (K,).
 
-    As in `matchbound.stats.budget`; the people searched for are different, so the two errors are independent.
+    As in `matchbound.stats.budget`; the people searched for are different, so their errors are taken as independent.
 
     - best, shape (n,): best scores of searches without a mate, descending.
     - crossing, shape (T,): the mate's scores where the rank is met, else −∞; ascending.

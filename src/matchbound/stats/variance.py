@@ -236,8 +236,7 @@ class Contributions:
 
     The plug-in variances are sums over identities: R = Σr_i² for FRR, and for FAR the leading part of 4R − 2Q.
 
-    - errors, comparisons: of the identity: e_i and g_i, or S_i and m_i (an impostor comparison counts at both of its
-      identities).
+    - errors, comparisons: e_i and g_i, or S_i and m_i (an impostor comparison counts at both of its identities).
     - excess: errors beyond what the overall rate would give: r_i.
     - share: r_i²/R; they add up to 1, or are all 0 where no identity differs from the others.
     - rate_without: the rate of the data without the identity; NaN where nothing is left.

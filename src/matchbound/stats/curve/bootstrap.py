@@ -40,8 +40,7 @@ class Draw:
     """Weights of one block of replicates.
 
     - weights, shape (B, G)
-    - extra, shape (B,): what each impostor comparison weighs on top: copies of one identity, at the observed rates (the
-      paper's swap).
+    - extra, shape (B,): what each impostor comparison weighs on top: copies of one identity (the paper's swap).
     - additive: whether an impostor comparison weighs W_i + W_j instead of W_i·W_j.
     - rng: for draws within identities.
     """

@@ -41,8 +41,7 @@ class PointInfluence:
     - points, shape (P,): which points, in increasing order.
     - frr_rate, far_rate, shape (P,): q and p.
     - frr, far, shape (P, G): a_i and ρ_i.
-    - far_variance, shape (P,): (4R − 2Q)/N2², which is less than Σρ_i² by what the comparisons of one identity pair
-      count twice.
+    - far_variance, shape (P,): (4R − 2Q)/N2², less than Σρ_i² by what the comparisons of one pair count twice.
     - slope, shape (P,): λ: how much FRR falls while FAR rises by a unit.
     - identities: effective number of identities, for bias corrections and degrees of freedom.
     """

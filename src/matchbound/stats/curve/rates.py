@@ -147,8 +147,7 @@ class AreaTerms:
     """The area under the curve up to a FAR, and what each comparison adds to it.
 
     - estimate: ∫ (1 − FRR) dFAR over [0, max_far], divided by max_far: the mean true match rate there.
-    - genuine, impostor, shape (K,): what a genuine and an impostor comparison that start to match at each point of the
-      curve contribute.
+    - genuine, impostor, shape (K,): what a comparison that starts to match at each point contributes.
     """
 
     estimate: float

@@ -171,8 +171,7 @@ class _Grid:
     """Cells of equal width for kernel curves, and how a score in a cell is spread over thresholds.
 
     - centre, shape (C,), decreasing
-    - far_weight, frr_weight, shape (C, C): chance that a score of the cell (row) lies above, or below, the threshold
-      (column).
+    - far_weight, frr_weight, shape (C, C): chance that a score in a cell (row) is above or below a threshold (column).
     """
 
     centre: FloatArray

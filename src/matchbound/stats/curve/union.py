@@ -89,8 +89,7 @@ def union_limits(
 class Calibration:
     """What a simulation on the sample says about levels for FAR.
 
-    - levels, coverage, width, shape (L,): levels tried, how often the union rule then covered the sample's own FRR@FAR,
-      and its mean width.
+    - levels, coverage, width, shape (L,): levels tried; how often the rule covered the sample's own FRR@FAR.
     - level_far: the smallest level that covered as often as asked, or the largest tried where none did (`reached`).
     """
 

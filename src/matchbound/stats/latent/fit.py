@@ -220,8 +220,7 @@ def pooled(
 ) -> Correlations:
     """Correlations averaged over the pool with equal weights in probits, and the assumed ones averaged in.
 
-    - identities: G_e: f·G_e people's worth of data speak, f being the part of the pool, in probits, that thresholds
-      span.
+    - identities: G_e: f·G_e people's worth of data speak, f the part of the pool that thresholds span, in probits.
     """
     first, last = settings.pool(metric)
     rate = 1.0 - products.rate if mirrored else products.rate
@@ -333,8 +332,7 @@ def own_variance(metric: Metric, part: Part, people: float, mirrored: bool) -> O
 class Curve:
     """A latent correlation as a function of the probit rate z: the larger of a pooled value and a local average.
 
-    - z, value, weight, shape (K,): probit rates in increasing order, the correlation estimated at each, and its weight
-      Δz·min(k/30, 1).
+    - z, value, weight, shape (K,): increasing probit rates, the correlation at each, its weight Δz·min(k/30, 1).
     - pooled: the weighted average over the middle rates; the curve is nowhere below it, nor below 0.
     """
 

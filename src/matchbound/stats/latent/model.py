@@ -31,10 +31,8 @@ FEW = 10.0
 class LatentSettings:
     """The seven numbers of the default interval; docs/explanation/latent.md says what each is for.
 
-    - kurtosis: κ, kurtosis − 1 of people's effects (2 for a normal law): a variance estimated from G people has a
-      relative error of √(κ/G).
-    - tail: γ: for each probit that a rate lies below the pool, a correlation moves this part of the way to the most
-      that it could be.
+    - kurtosis: κ, kurtosis − 1 of people's effects (2 for a normal law): the relative error of a variance is √(κ/G).
+    - tail: γ: how much of the way to its largest value a correlation moves per probit below the pool.
     - far_pool, frr_pool: the rates over which correlations are averaged; the tail begins below.
     - assumed_identity, assumed_pair: correlations assumed before the data speak: of comparisons that share one
       identity, and of comparisons of one identity pair (FRR: one identity).
@@ -64,8 +62,7 @@ class Design:
     - comparisons: N (or T).
     - within: W: pairs of comparisons of one cluster, the same identity pair (FAR) or the same identity (FRR).
     - sharing: H: pairs that share exactly one identity: Σ_i (m_i² − Σ_j m_ij²) for FAR, 0 for FRR.
-    - alone: the variance of one unit over p(1−p) where nothing is correlated: 1, or less where a unit is a mean of
-      several comparisons.
+    - alone: the variance of one unit over p(1−p) where nothing is correlated: 1, or less for means.
     """
 
     comparisons: float
@@ -177,8 +174,7 @@ class LatentLimits:
 class LatentModel:
     """Correlations of errors and the sample's own variance; any number of limits follow without the data.
 
-    - design, clusters: what was compared: pairs of comparisons by what they share; sizes of identity pairs (FRR:
-      identities).
+    - design, clusters: what was compared: pairs of comparisons by what they share, and sizes of clusters.
     - effective_identities: G_e = (ΣM)²/ΣM² for FAR, (Σg)²/Σg² for FRR.
     - correlations: seen from the side of the scale from which the model was fitted.
     - own: the sample's own variance, seen from the same side.

@@ -117,8 +117,7 @@ def count_tail(
     summed between the points where one of the two has vanished. What is left of the tail where ±u ends first is added.
 
     - errors, trials, rate, spread, shape (J,): x/c, N/c, p and V. The numbers of errors and trials need not be whole.
-    - upper, shape (J,): where true, P(X < x) + ½P(X = x), for an upper limit; else P(X > x) + ½P(X = x), for a lower
-      one.
+    - upper, shape (J,): P(X < x) + ½P(X = x) where true, for an upper limit; else P(X > x) + ½P(X = x).
     """
     from scipy.special import betainc, betaincc, expit
 
