@@ -95,6 +95,21 @@ TEXT: dict[str, tuple[Content, str]] = {
     "VoxCeleb trials": (VOX, r"is a trial list without scores.*reader='voxceleb'"),
     "bob scores": ("a b probe1 0.5\n", r"reader='bob4'"),
     "scores alone": ("0.5\n0.6\n", r"reader='pyeer'"),
+    "features far apart": ("identity,feature_0,feature_999999999\na,1,2\n", r"number 1 is missing"),
+    "a feature of many digits": (f"identity,feature_{'9' * 5000}\na,1\n", r"not recognised"),
+    "header longer than the csv module takes": (
+        f"id_a,{'x' * 200_000},score\na,b,1\n",
+        r"not a header of column names",
+    ),
+    "row without values": (HEAD + "a,b,1\n,,\n" + GOOD, r"in\.csv, line 3 holds no values; delete it"),
+    "data in the first line": (
+        "a,1,a,2,0.9\na,1,b,1,0.2\n",
+        r"The first line looks like data, not like names of columns",
+    ),
+    "two spaces": (HEAD.replace(",", "  ") + "a  a  0.9\n", r"separate columns by commas"),
+    "title": ("Results of a vendor\n" + HEAD + GOOD, r"Is the first line a title\?"),
+    "value for score": (HEAD.replace("score", "value") + GOOD, r"columns=\{'score': …\}"),
+    "clusters": ("unique_id,cluster\na,1\n", r"It is a table of clusters"),
 }
 
 
@@ -274,6 +289,9 @@ READERS: dict[str, tuple[str, list[Content], dict[str, Any], str]] = {
     "lfw two fields": ("lfw", ["1\t1\nAnn\t1\n", "1\n1\n"], {}, "0, line 2: 'Ann.?.t1' is neither"),
     "lfw image number": ("lfw", ["Ann\t1\tx\n", "1\n"], {}, "0, line 1: image numbers"),
     "lfw promise": ("lfw", ["10\t300\nAnn\t1\t2\n", "1\n"], {}, "promises 6000 pairs, and there are 1"),
+    "lfw superscript": ("lfw", ["²\nA\t1\t2\n", "0.5\n"], {}, "neither|whole numbers"),
+    "lfw long count": ("lfw", ["1" * 5000 + "\nA\t1\t2\n", "0.5\n"], {}, "neither|whole numbers"),
+    "lfw large count": ("lfw", ["10\t" + "9" * 19 + "\nA\t1\t2\n", "0.5\n"], {}, "neither|whole numbers"),
     "lfw scores": ("lfw", ["Ann\t1\t2\n", "1\n2\n"], {}, "1 holds 2 scores"),
     "lfw nan array": ("lfw", ["Ann\t1\t2\n", npy_bytes(np.array([np.nan]))], {}, "1, row 0: the score is nan"),
     "lfw empty": ("lfw", ["", "1\n"], {}, "0 is empty"),
@@ -303,6 +321,8 @@ READERS: dict[str, tuple[str, list[Content], dict[str, Any], str]] = {
     "cimat list": ("cimat", ["[1, 2]"], {}, "0: the JSON is not of the form"),
     "cimat ragged": ("cimat", [json.dumps(EMBEDDINGS)], {}, "0: 'b', '1' has 1 numbers, and those before have 2"),
     "cimat NaN": ("cimat", ['{"a": {"a": [NaN]}}'], {}, "0: 'a', 'a' holds nan"),
+    "cimat long number": ("cimat", ['{"a": {"x": [1' + "0" * 400 + "]}}"], {}, "not a finite number"),
+    "cimat endless number": ("cimat", ['{"a": {"x": [1' + "0" * 5000 + "]}}"], {}, "thousands of digits"),
     "cimat text": ("cimat", ['{"a": {"a": ["x"]}}'], {}, "0: 'a', 'a' holds 'x'"),
     "cimat two orders": ("cimat", ['{"a": {"b": [1]}, "b": {"a": [2]}}'], {}, "differ between the two orders"),
     "cimat key twice": ("cimat", ['{"a": {"a": [1]}, "a": {"a": [2]}}'], {}, "'a' occurs twice"),

@@ -24,18 +24,8 @@ from matchbound.readers.infer import components
 CSV = "id_a,instance_a,id_b,instance_b,score\na,1,a,2,0.9\na,1,b,1,0.25\nb,1,b,2,-1e-3\n"
 
 
-def comparisons(data: object) -> mb.Comparisons:
-    assert isinstance(data, mb.Comparisons)
-    return data
-
-
-def embeddings(data: object) -> mb.Embeddings:
-    assert isinstance(data, mb.Embeddings)
-    return data
-
-
 def check(data: object, *, instances: bool = True) -> mb.Comparisons:
-    found = comparisons(data)
+    found = data
     assert found.identities[found.a].astype(str).tolist() == ["a", "a", "b"]
     assert found.identities[found.b].astype(str).tolist() == ["a", "b", "b"]
     assert found.score.tolist() == [0.9, 0.25, -1e-3]
@@ -84,48 +74,43 @@ def test_text(name: str, tmp_path: Path) -> None:
 def test_labels_stay_as_written(tmp_path: Path) -> None:
     path = tmp_path / "s.csv"
     path.write_text("id_a,id_b,score\n007,7,1\nNA,nan,1\n<script>alert(1)</script>,Zoë 李,1\n")
-    found = comparisons(mb.read(path))
+    found = mb.read(path)
     assert set(found.identities.tolist()) == {"007", "7", "NA", "nan", "<script>alert(1)</script>", "Zoë 李"}
 
 
 def test_distance_by_the_name_of_the_column(tmp_path: Path) -> None:
     path = tmp_path / "s.csv"
     path.write_text(CSV.replace("score", "distance"))
-    found = comparisons(mb.read(path))
+    found = mb.read(path)
     assert found.distance
     assert any("read as a distance" in text for text in found.findings())
-    assert not comparisons(mb.read(path, distance=False)).distance
+    assert not mb.read(path, distance=False).distance
     path.write_text(CSV)
-    assert not comparisons(mb.read(path)).distance
-    assert comparisons(mb.read(path, distance=True)).distance
+    assert not mb.read(path).distance
+    assert mb.read(path, distance=True).distance
 
 
 def test_columns_group_and_delimiter(tmp_path: Path) -> None:
     path = tmp_path / "s.csv"
     path.write_text("who:whom:gender:points\na:a:f:1\na:b:f:2\n")
-    found = comparisons(
-        mb.read(path, columns={"id_a": "who", "id_b": "whom", "score": "points"}, group="gender", delimiter=":")
-    )
+    found = mb.read(path, columns={"id_a": "who", "id_b": "whom", "score": "points"}, group="gender", delimiter=":")
     assert found.score.tolist() == [1, 2]
-    assert found.group is not None
     assert found.group.tolist() == ["f", "f"]
 
 
 def test_group_columns(tmp_path: Path) -> None:
     path = tmp_path / "s.csv"
     path.write_text("id_a,group_a,id_b,group_b,score,sex_a,sex_b\na,x,b,y,1,f,m\na,x,a,x,1,f,f\n")
-    found = comparisons(mb.read(path))
-    assert found.group is not None
+    found = mb.read(path)
     assert found.group.tolist() == ["x", "y"]
-    found = comparisons(mb.read(path, group="sex"))
-    assert found.group is not None
+    found = mb.read(path, group="sex")
     assert found.group.tolist() == ["f", "m"]
 
 
 def test_identities_are_inferred_from_labels(tmp_path: Path) -> None:
     path = tmp_path / "s.csv"
     path.write_text("image_a,image_b,score,genuine\np,q,1,1\nq,r,1,1\np,s,0,0\n")
-    found = comparisons(mb.read(path))
+    found = mb.read(path)
     assert found.n_identities == 2
     assert found.genuine.tolist() == [True, True, False]
     assert any(
@@ -136,7 +121,7 @@ def test_identities_are_inferred_from_labels(tmp_path: Path) -> None:
 def test_scores_and_labels_alone(tmp_path: Path) -> None:
     path = tmp_path / "s.csv"
     path.write_text("score,label\n1,1\n0.5,0\n0.25,0\n")
-    found = comparisons(mb.read(path))
+    found = mb.read(path)
     assert found.n_identities == 5
     assert found.genuine.tolist() == [True, False, False]
     assert any("cannot be seen" in text for text in found.findings())
@@ -157,7 +142,7 @@ def test_parquet_label_types(kind: str, tmp_path: Path) -> None:
         parquet.write_table(table, tmp_path / "s.parquet")
     except pa.ArrowNotImplementedError:
         pytest.skip(f"this pyarrow does not write {kind}")
-    found = comparisons(mb.read(tmp_path / "s.parquet"))
+    found = mb.read(tmp_path / "s.parquet")
     assert found.identities.astype(str).tolist() == ["1", "2"]
     assert found.genuine.tolist() == [True, False, True]
 
@@ -192,7 +177,7 @@ def test_frames(maker: str) -> None:
 def test_frames_of_embeddings() -> None:
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame({"identity": ["a", "b"], "embedding": [[1.0, 2.0], [3.0, 4.0]]})
-    assert embeddings(mb.read(frame)).vectors.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert mb.read(frame).vectors.tolist() == [[1.0, 2.0], [3.0, 4.0]]
 
 
 def test_an_older_pandas_without_the_arrow_interface() -> None:
@@ -218,7 +203,7 @@ WHO = ["a", "a", "b", "c"]
 
 
 def same_embeddings(data: object) -> mb.Embeddings:
-    found = embeddings(data)
+    found = data
     np.testing.assert_array_equal(found.vectors, VECTORS)
     assert found.identities[found.codes].tolist() == WHO
     return found
@@ -229,9 +214,7 @@ def test_npz(tmp_path: Path) -> None:
     np.savez(path, embeddings=VECTORS, identity=WHO, group=["x", "x", "y", "y"], instance=list("1234"), extra=[1])
     found = same_embeddings(mb.read(path, similarity="euclidean"))
     assert found.similarity == "euclidean"
-    assert found.group is not None
     assert found.group.tolist() == ["x", "y", "y"]
-    assert found.instance is not None
     assert found.instance.tolist() == list("1234")
     np.savez_compressed(path, X=VECTORS.astype(np.float16), y=WHO)
     assert same_embeddings(mb.read(path)).vectors.dtype == np.float16
@@ -241,8 +224,7 @@ def test_npz(tmp_path: Path) -> None:
 
 def test_npz_groups_by_another_array(tmp_path: Path) -> None:
     np.savez(tmp_path / "e.npz", embeddings=VECTORS, identity=WHO, accent=["x", "x", "y", "y"])
-    found = embeddings(mb.read(tmp_path / "e.npz", group="accent"))
-    assert found.group is not None
+    found = mb.read(tmp_path / "e.npz", group="accent")
     assert found.group.tolist() == ["x", "y", "y"]
 
 
@@ -341,7 +323,7 @@ def test_pipes_are_read_once(tmp_path: Path) -> None:
 def test_a_column_of_decisions_is_no_label(tmp_path: Path) -> None:
     path = tmp_path / "s.csv"
     path.write_text("id_a,id_b,score,match\na,b,0.9,1\na,a,0.1,0\n")
-    assert comparisons(mb.read(path)).genuine.tolist() == [False, True]
+    assert mb.read(path).genuine.tolist() == [False, True]
 
 
 def test_digest(tmp_path: Path) -> None:
@@ -380,7 +362,7 @@ def test_distance_cannot_contradict_similarity(tmp_path: Path) -> None:
     np.savez(tmp_path / "e.npz", embeddings=VECTORS, identity=WHO)
     with pytest.raises(mb.UsageError, match="similarity='euclidean'"):
         mb.read(tmp_path / "e.npz", distance=True)
-    assert embeddings(mb.read(tmp_path / "e.npz", distance=True, similarity="euclidean")).distance
+    assert mb.read(tmp_path / "e.npz", distance=True, similarity="euclidean").distance
 
 
 def test_components_of_a_long_chain() -> None:

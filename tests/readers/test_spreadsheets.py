@@ -22,27 +22,6 @@ def test_blank_rows_at_the_end(tail: str, tmp_path: Path) -> None:
     assert mb.evaluate(mb.scan(path), 0.5).far.comparisons == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (HEAD + "ann,1,ann,2,0.9\n,,,,\nann,1,eve,1,0.2\n", "line 3 holds no values; delete it"),
-        (HEAD + ROWS + "ann,1,eve,2,\n", "line 5: score is missing"),
-        (ROWS, "The first line looks like data, not like names of columns"),
-        (HEAD.replace(",", "  ") + "ann  1  ann  2  0.9\n", "separate columns by commas"),
-        ("Results of a vendor\n" + HEAD + ROWS, "Is the first line a title?"),
-        (HEAD.replace("score", "value") + ROWS, "columns={'score': …}"),
-        ("match_weight,unique_id_l,unique_id_r\n1,a,b\n", "holds no labels; give read([predictions, labels]"),
-        ("unique_id,cluster\na,1\n", "It is a table of clusters"),
-    ],
-)
-def test_what_is_wrong_is_said(text: str, said: str, tmp_path: Path) -> None:
-    path = tmp_path / "scores.csv"
-    path.write_text(text)
-    with pytest.raises(mb.DataError) as error:
-        mb.read(path)
-    assert said in str(error.value)
-
-
 def test_the_wrong_sheet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
