@@ -276,8 +276,7 @@ def test_the_sre08_list_reads_the_same_from_parquet_kaldi_and_bob(shared_data: P
         "bob4": mb.read(tmp_path / "bob4", reader="bob4"),
     }
     wanted = mb.evaluate(table, 0.0)
-    for name, version in versions.items():
-        data = version
+    for name, data in versions.items():
         same_data(data, table, instances=name != "bob4")
         rates = mb.evaluate(data, 0.0)
         for metric in ("far", "frr"):

@@ -24,8 +24,7 @@ from matchbound.readers.infer import components
 CSV = "id_a,instance_a,id_b,instance_b,score\na,1,a,2,0.9\na,1,b,1,0.25\nb,1,b,2,-1e-3\n"
 
 
-def check(data: object, *, instances: bool = True) -> mb.Comparisons:
-    found = data
+def check(found: Any, *, instances: bool = True) -> mb.Comparisons:
     assert found.identities[found.a].astype(str).tolist() == ["a", "a", "b"]
     assert found.identities[found.b].astype(str).tolist() == ["a", "b", "b"]
     assert found.score.tolist() == [0.9, 0.25, -1e-3]
@@ -202,8 +201,7 @@ VECTORS = np.arange(1.0, 13.0).reshape(4, 3)
 WHO = ["a", "a", "b", "c"]
 
 
-def same_embeddings(data: object) -> mb.Embeddings:
-    found = data
+def same_embeddings(found: Any) -> mb.Embeddings:
     np.testing.assert_array_equal(found.vectors, VECTORS)
     assert found.identities[found.codes].tolist() == WHO
     return found

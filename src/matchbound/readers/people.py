@@ -59,12 +59,10 @@ def read_failures(path: str | os.PathLike[str]) -> Failures:
     """
     table = table_of(path)
     columns = assigned(table.names, ATTEMPTS)
-    if "identity" not in columns:
-        has = ", ".join(plainly(column, 40) for column in table.names[:10])
-        raise DataError(f"{table.source}: there is no column 'identity'; it has {has}")
+    who = columns.get("identity") or table.need("identity")
     if len(columns) == 1:
         raise DataError(f"{table.source}: a table of attempts has columns identity, acquired and (optional) enrolled")
-    people, codes = np.unique(table.labels(columns["identity"]), return_inverse=True)
+    people, codes = np.unique(table.labels(who), return_inverse=True)
     codes = codes.reshape(-1)
     rows = np.bincount(codes, minlength=people.size)
     known = np.ones(codes.size, dtype=np.bool_)

@@ -30,14 +30,7 @@ GLOB = frozenset("*?[")
 class ScoreFile:
     """A table of comparisons that stays in its file and is read batch by batch whenever it is counted.
 
-    path
-        Parquet, CSV or TSV, an address that fsspec understands, or a folder of Parquet files that make one table.
-    distance
-        Whether small scores mean "same"; None for what the name of the score column says.
-    columns
-        Which column plays which part, where the names do not say.
-    group
-        The column with the group of identities: ``"sex"`` finds ``sex_a`` and ``sex_b``; None for one named so.
+    `scan` makes it and explains the fields.
     """
 
     path: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -36,6 +37,13 @@ _IMPOSTOR = """
 """
 GENUINE_WORDS = {word: True for word in _GENUINE.split()} | {word: False for word in _IMPOSTOR.split()}
 """The words that files use for genuine (True) and impostor (False), in lower case."""
+
+
+def is_number(kind: Any) -> bool:
+    """Whether an Arrow type is one of floats or integers."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
 
 
 class NotTruthError(DataError):
@@ -74,6 +82,13 @@ class Table:
         """The names of the columns."""
         return list(self.data.column_names)
 
+    def need(self, name: str) -> str:
+        """The name of a column that must be there."""
+        if name not in self.names:
+            has = ", ".join(plainly(column, 40) for column in self.names[:10])
+            raise DataError(f"{self.source}: there is no column {name!r}; it has {has}")
+        return name
+
     def where(self, row: int) -> str:
         """The place of a row in the source."""
         return f"{self.source}, row {row}" if self.place is None else self.place(row)
@@ -93,7 +108,7 @@ class Table:
         if column.null_count:
             raise DataError(f"{subject(first_null(column))} is missing; fill it in or drop the row")
         kind = column.type
-        if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        if is_number(kind):
             return coded_labels(values_of(column), name, subject)
         if pa.types.is_boolean(kind):
             return Coded(text_array(["False", "True"]), values_of(column.cast(pa.uint8())))
@@ -133,7 +148,7 @@ class Table:
         column = self.data.column(name)
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
-        if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
+        if not is_number(column.type):
             try:
                 column = column.cast(pa.float64())
             except MemoryError:
@@ -155,11 +170,10 @@ class Table:
 
     def has_number(self, name: str) -> BoolArray:
         """Which rows have a number in a column, neither empty nor NaN; all of them in a column of text."""
-        import pyarrow as pa
         import pyarrow.compute as pc
 
         column = self.data.column(name)
-        if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
+        if not is_number(column.type):
             return np.ones(self.data.num_rows, dtype=np.bool_)
         return np.concatenate([~np.asarray(pc.is_null(part, nan_is_null=True)) for part in column.chunks])
 
@@ -348,13 +362,12 @@ def check_unseen(sources: Sequence[Input], rows: int) -> None:
 class Contradictions:
     """How often columns that may hold decisions contradict the identities, and columns that were not understood."""
 
-    rows: dict[str, int] = field(default_factory=dict)
+    rows: Counter[str] = field(default_factory=Counter)
     strange: dict[str, str] = field(default_factory=dict)
 
     def add(self, other: Contradictions) -> None:
         """Count those of further rows too."""
-        for name, count in other.rows.items():
-            self.rows[name] = self.rows.get(name, 0) + count
+        self.rows.update(other.rows)
         self.strange = {**other.strange, **self.strange}
 
     def notes(self) -> list[Note]:

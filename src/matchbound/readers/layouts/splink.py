@@ -83,7 +83,7 @@ def read_splink(
     entity = truth or next((name for name in CLUSTERS if f"{name}_l" in table.names), None)
     if entity is not None:
         table = replace(table.with_labels(record_l=pair[0], record_r=pair[1]), notes=(*table.notes, *notes))
-        roles = replace(roles, id_a=_column(table, f"{entity}_l"), id_b=_column(table, f"{entity}_r"))
+        roles = replace(roles, id_a=table.need(f"{entity}_l"), id_b=table.need(f"{entity}_r"))
         return build_comparisons(table, roles, bool(distance))
     if len(tables) == 1:
         genuine = _genuine(table)
@@ -129,7 +129,7 @@ def _clustered(
     named_truth = truth or next((name for name in CLUSTERS if name in clusters.names), None)
     if named_truth is None:
         raise DataError(f"{clusters.source}: a table of records needs a column of clusters, such as {CLUSTERS[0]!r}")
-    column = _column(clusters, named_truth)
+    column = clusters.need(named_truth)
     records = _records(table, unique_id)
     if "source_dataset" not in clusters.names and "source_dataset_l" in table.names:
         ids = table.coded(f"{unique_id}_l"), table.coded(f"{unique_id}_r")
@@ -182,13 +182,6 @@ def _clustered(
     )
 
 
-def _column(table: Table, name: str) -> str:
-    if name not in table.names:
-        has = ", ".join(plainly(column, 40) for column in table.names[:10])
-        raise DataError(f"{table.source}: there is no column {name!r}; it has {has}")
-    return name
-
-
 def _records(table: Table, unique_id: str) -> tuple[Coded, Coded]:
     """The two records of each row, with their dataset where it is given."""
     return _record(table, unique_id, "_l"), _record(table, unique_id, "_r")
@@ -196,7 +189,7 @@ def _records(table: Table, unique_id: str) -> tuple[Coded, Coded]:
 
 def _record(table: Table, unique_id: str, side: str) -> Coded:
     """The record of each row, on one side where it has two, with its dataset where that is given."""
-    record = table.coded(_column(table, f"{unique_id}{side}"))
+    record = table.coded(table.need(f"{unique_id}{side}"))
     if f"source_dataset{side}" not in table.names:
         return record
     return table.coded(f"source_dataset{side}").joined(record, lambda dataset, name: f"{dataset}/{name}")

@@ -25,7 +25,7 @@ from matchbound.readers.containers import load_table
 from matchbound.readers.layouts.lists import one_file
 from matchbound.readers.layouts.trials import IdentityMap, identity_of
 from matchbound.readers.roles import PairRoles, RowRoles, find_roles
-from matchbound.readers.tables import Table, build_embeddings, check_similarity, named
+from matchbound.readers.tables import Table, build_embeddings, check_similarity, is_number, named
 
 LONGEST_KEY, MOST_NUMBERS = 10_000, 100_000
 """Bytes that the name of an utterance may have, and numbers that a vector may have."""
@@ -179,18 +179,12 @@ def _finite(name: str, matrix: NDArray[Any], first: IntArray, second: IntArray) 
 
 def _rest(table: Table, identity: str | None, instance: str | None, group: str | None) -> RowRoles:
     """The named columns, or the first as the identity, and every other column of numbers as a feature."""
-    import pyarrow as pa
-
     for name in (identity, instance, group):
-        if name is not None and name not in table.names:
-            has = plainly(", ".join(table.names[:8]), 200)
-            raise DataError(f"{table.source}: there is no column {name!r}; it has {has}")
+        if name is not None:
+            table.need(name)
     who = identity or table.names[0]
     features = tuple(
-        field.name
-        for field in table.data.schema
-        if field.name not in (who, instance, group)
-        and (pa.types.is_floating(field.type) or pa.types.is_integer(field.type))
+        field.name for field in table.data.schema if field.name not in (who, instance, group) and is_number(field.type)
     )
     if not features:
         raise DataError(
