@@ -50,10 +50,11 @@ def test_arrow_files(compression: str, tmp_path: Path) -> None:
         (tmp_path / "cut").write_bytes(content[:cut])
         with pytest.raises(mb.DataError, match="cut: "):
             mb.read(tmp_path / "cut")
-    large = pa.table({"id_a": ["a"], "id_b": ["x" * 40_000_000], "score": [1.0]})
-    feather.write_feather(large, tmp_path / "z.arrow", compression="zstd")
-    with pytest.raises(mb.DataError, match="unpacks to"):
-        mb.read(tmp_path / "z.arrow")
+    if compression != "uncompressed":
+        large = pa.table({"id_a": ["a"], "id_b": ["x" * 40_000_000], "score": [1.0]})
+        feather.write_feather(large, tmp_path / "z.arrow", compression=compression)
+        with pytest.raises(mb.DataError, match="unpacks to"):
+            mb.read(tmp_path / "z.arrow")
 
 
 def test_json_lines(tmp_path: Path) -> None:

@@ -213,12 +213,12 @@ print(kilobytes("VmHWM:") - start, data.vectors.nbytes // 1024, float(data.vecto
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is measured the Linux way")
 @pytest.mark.parametrize("layout", ["list", "features"])
 def test_memory_holds_the_vectors_and_little_else(layout: str, tmp_path: Path) -> None:
-    """120,000 × 256 float32 (117 MiB) in 24 row groups of 4.9 MiB; read at once they took four times the vectors.
+    """60,000 × 256 float32 (59 MiB) in 12 row groups of 4.9 MiB; read at once they took four times the vectors.
 
     Allowed beyond the vectors: one row group, and 72 MiB for the libraries, the labels and what allocators keep.
     """
     rng = np.random.default_rng(0)
-    groups, rows, width = 24, 5_000, 256
+    groups, rows, width = 12, 5_000, 256
     path, small = tmp_path / "e.parquet", tmp_path / "small.parquet"
     writer = None
     last = 0.0

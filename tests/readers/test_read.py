@@ -226,21 +226,6 @@ def test_npz_groups_by_another_array(tmp_path: Path) -> None:
     assert found.group.tolist() == ["x", "y", "y"]
 
 
-@pytest.mark.parametrize("layout", ["list", "fixed", "features", "chunks"])
-def test_parquet_of_embeddings(layout: str, tmp_path: Path) -> None:
-    columns: dict[str, Any] = {"identity": WHO, "image": list("1234")}
-    if layout == "features":
-        columns |= {f"feature_{k}": VECTORS[:, k].astype(np.float32) for k in range(3)}
-    elif layout == "fixed":
-        columns["embedding"] = pa.FixedSizeListArray.from_arrays(pa.array(VECTORS.reshape(-1), pa.float32()), 3)
-    else:
-        columns["embedding"] = pa.array(VECTORS.tolist(), pa.list_(pa.float32()))
-    parquet.write_table(pa.table(columns), tmp_path / "e.parquet", row_group_size=3 if layout == "chunks" else None)
-    found = same_embeddings(mb.read(tmp_path / "e.parquet"))
-    assert found.vectors.dtype == np.float32
-    assert found.instance is not None
-
-
 def test_npy_with_labels(tmp_path: Path) -> None:
     np.save(tmp_path / "faces.npy", VECTORS)
     with pytest.raises(mb.DataError, match="has no labels"):

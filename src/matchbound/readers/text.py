@@ -6,7 +6,7 @@ import codecs
 import csv
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -65,18 +65,6 @@ class Layout:
     def notes(self) -> tuple[Note, ...]:
         """What was taken where there was a choice."""
         return (Note("decimal-commas", "numbers were read with decimal commas"),) if self.decimal == "," else ()
-
-
-def placing(source: Input, layout: Layout) -> Callable[[int], str]:
-    """Says where a row stands in a text file, such as ``"trials.txt, line 17"``; it holds none of the rows."""
-
-    def where(row: int) -> str:
-        with suppress(DataError, StopIteration):  # a line before it that cannot be taken apart is not the matter
-            number, _ = next(islice(numbered_rows(source, layout), row, None))
-            return f"{source.name}, line {number}"
-        return f"{source.name}, row {row}"
-
-    return where
 
 
 def read_delimited(source: Input, options: Options, *, delimiter: str | None = None) -> Comparisons | Embeddings:
@@ -159,48 +147,45 @@ def read_list(source: Input, lines: Sequence[str], *, delimiter: str | None = No
 
 def text_table(source: Input, layout: Layout, *, may_miss: bool = False) -> Table:
     """The columns of a text file that are wanted, with all numbers unless they `may_miss`."""
+
+    def where(row: int) -> str:
+        with suppress(DataError, StopIteration):  # a line before it that cannot be taken apart is not the matter
+            number, _ = next(islice(numbered_rows(source, layout), row, None))
+            return f"{source.name}, line {number}"
+        return f"{source.name}, row {row}"
+
     parts = list(checked_blocks(source, layout, may_miss))
-    return Table(source.name, in_one_piece(parts), placing(source, layout), layout.notes())
+    return Table(source.name, in_one_piece(parts), where, layout.notes())
 
 
 def checked_blocks(source: Input, layout: Layout, may_miss: bool = False) -> Iterator[Any]:
     """Arrow tables of the rows, one for each block, in order; a DataError names the first line that cannot be read."""
     import pyarrow as pa
 
-    rows, problem = 0, ""
+    check_width(source.name, len(layout.numbers))
+    rows, done, total, problem = 0, 0, 0 if source.gzipped else source.size or 0, ""
     try:
-        for part in text_blocks(source, layout):
-            if not may_miss and any(part.column(name).null_count for name in layout.numbers):
-                problem = "a number is missing"
-                break
-            rows += part.num_rows
-            yield part
+        for text in _blocks(source, layout):
+            done += len(text)
+            if text.startswith(codecs.BOM_UTF8):
+                text = codecs.BOM_UTF8 + text  # the parser drops one, and inside a file it is part of a label
+            if text.strip():
+                part = _parse(text, layout)
+                if not may_miss and any(part.column(name).null_count for name in layout.numbers):
+                    problem = "a number is missing"
+                    break
+                rows += part.num_rows
+                yield part
+            if len(layout.names) > WIDE:
+                trim()
+            report_progress(done, total)
     except MemoryError:
         raise
-    except pa.ArrowException as error:
+    except pa.ArrowException as error:  # which does not know its line
         problem = plainly(error, 200)
     if problem or not rows:
         diagnose(source, layout)
         raise DataError(f"{source.name}: {problem or 'there are no rows'}")
-
-
-def text_blocks(source: Input, layout: Layout) -> Iterator[Any]:
-    """Arrow tables of the rows, one for each block, in order.
-
-    What pyarrow cannot parse is an `ArrowException` that does not know its line: see `diagnose`.
-    """
-    check_width(source.name, len(layout.numbers))
-    total = source.size if not source.gzipped else 0
-    done = 0
-    for text in _blocks(source, layout):
-        done += len(text)
-        if text.startswith(codecs.BOM_UTF8):
-            text = codecs.BOM_UTF8 + text  # the parser drops one, and inside a file it is part of a label
-        if text.strip():
-            yield _parse(text, layout)
-        if len(layout.names) > WIDE:
-            trim()
-        report_progress(done, total or 0)
 
 
 def _blocks(source: Input, layout: Layout) -> Iterator[bytes]:
