@@ -103,7 +103,8 @@ def compare(
     ----------
     a, b
         `Comparisons`, `Embeddings` of the same instances, or tables on disk (`scan`), which are read into memory.
-        They are matched by instance (without their names, row by row); what has no match is left out and counted.
+        They are matched by instance (without their names, row by row); what has no match is left out, and the result
+        says how much that was.
     threshold
         One for both systems, or ``(threshold of a, threshold of b)``: rates at fixed thresholds.
     far, frr

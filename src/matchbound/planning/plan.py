@@ -197,7 +197,8 @@ def plan(
     design_effect
         In the place of a pilot: a design effect that is to hold at the planned size.
     settings
-        The numbers of the default interval. Without a pilot its assumed correlations, which are high ones, are used.
+        The numbers of the default interval. Without a pilot its assumed correlations are planned with, which are
+        high ones of those seen on real sets.
     method
         The interval that will be used: ``"auto"`` (the default interval, which is ``"latent"``) or ``"wilson"``.
     instances

@@ -43,6 +43,7 @@ class Protocol(Shown):
 
     `first` and `second`, shape (B,), are positions in `identity`, shape (n,), which says who each instance shows;
     `instance` has names, where there are any. B is less than `budget` only where there are not so many comparisons.
+    `kind` is ``"impostor"``, ``"genuine"`` or ``"mixed"``.
     """
 
     first: IntArray = field(repr=False)

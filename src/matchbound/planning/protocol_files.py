@@ -128,6 +128,7 @@ def read_rows(path: str | os.PathLike[str], embeddings: Embeddings) -> tuple[Int
 
 
 def _rows_of(instance: LabelArray, identity: LabelArray, embeddings: Embeddings, where: str) -> IntArray:
+    """Row numbers of instances, shape (B,)."""
     if embeddings.instance is None:
         try:
             rows = instance.astype(np.int64)

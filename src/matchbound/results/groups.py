@@ -165,7 +165,10 @@ class GroupGap(Gap):
 
 
 def _search_mover(gap: SearchGap, ask: Ask) -> Limits:
-    """The limits of both rates, combined; too wide in so far as the part of the gallery, which they share, cancels."""
+    """The limits of both rates, combined.
+
+    The groups share the gallery, whose part of the errors partly cancels: the interval is wider than it need be.
+    """
     limits = _mover("auto", gap, ask)
     notes = [note for interval in gap.limits_of_rates("auto", ask) for note in interval.notes]
     return Limits(limits.low, limits.high, notes=tuple(dict.fromkeys(notes)))

@@ -257,7 +257,8 @@ class Number(Shown):
         method
             A bootstrap among `methods`, such as ``"vertex"`` or ``"double-or-nothing"``.
         n_resamples, rng, workers
-            Replicates; a seed or generator, the same on any number of workers; threads.
+            How many replicates; a seed or generator, where the same seed gives the same replicates on any number of
+            workers; and threads.
         options
             ``weights`` and ``tau`` (double-or-nothing: a function that draws weights of mean 1 and variance tau),
             ``fixed_sizes`` (exchange identities only for identities with as many instances), ``correction``

@@ -47,7 +47,10 @@ WEIGHTINGS = ("comparisons", "identities")
 
 @dataclass(frozen=True)
 class Kind:
-    """FAR or FRR: `least` effective identities must be exceeded to correct bias, `least_fixed` are for fixed sizes."""
+    """What differs between FAR and FRR besides their comparisons.
+
+    The bias correction needs more than `least` effective identities, a variance given their sizes `least_fixed`.
+    """
 
     comparisons: str
     meaning: str

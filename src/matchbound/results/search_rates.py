@@ -350,10 +350,12 @@ class Selectivity(SearchNumber):
 
     @property
     def estimate(self) -> float:
+        """Hits per search."""
         return self.part.mean_hits
 
     @property
     def errors(self) -> int:
+        """All hits."""
         return int(self.part.hits.sum())
 
     def variance(self, gallery: str | None = None) -> float:

@@ -45,7 +45,7 @@ SIZES = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
 
 @dataclass(frozen=True)
 class Hub(Shown):
-    """An enrolled person, the searches in which this one alone reached the threshold, and their share of such."""
+    """An enrolled person who receives false hits: searches in which nobody else reached the threshold."""
 
     identity: Any
     hits: int
@@ -278,7 +278,8 @@ class Searches(Judged, Shown):
         Parameters
         ----------
         people
-            Identities to keep, text or whole numbers as in these searches; DataError where nobody takes part.
+            Identities to keep, text or whole numbers as in these searches.
+            DataError where they are of the other kind, or nobody of them takes part.
         """
         self.tally.check_people(people)
         return replace(self, tally=self.tally.among(people))

@@ -207,7 +207,8 @@ def coverage_study(
         A model, embeddings, or comparisons with identities.
     methods
         Names of methods of ``interval``, or a mapping from names to functions ``f(number, levels, n_resamples, seed)``
-        that give (low, high) at each level. By default all but ``"naive-bootstrap"``, or `CURVE_METHODS`.
+        that give (low, high) at each level. By default all but ``"naive-bootstrap"``; for ``"frr@far"``
+        those of `CURVE_METHODS`.
     levels
         Nominal levels.
     G

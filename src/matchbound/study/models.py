@@ -243,7 +243,10 @@ class SyntheticModel:
 
 @dataclass(frozen=True)
 class TrueRate:
-    """A rate of the large, not infinite, population, the distance at which it is met, and its standard error."""
+    """A rate of the population, and the distance at which it is met.
+
+    `standard_error` is that of the true rate at this threshold: the population is large, not infinite.
+    """
 
     metric: str
     rate: float

@@ -56,7 +56,10 @@ class Cell:
 
 @dataclass(frozen=True, repr=False)
 class Sampler:
-    """Data sets of new people of a model, or of some of the data without replacement; its `repr` decides the draws."""
+    """Data sets of G people: new ones of a model, or some of the data, drawn without replacement.
+
+    Its `repr` says everything that decides the draws.
+    """
 
     source: SyntheticModel | Data
     n_identities: int
