@@ -35,20 +35,8 @@ def infer_identities(
     """The identity of each instance: its known label, or the name of the first instance that it is joined to.
 
     With a note on what was inferred, unless every identity was known. Labels that contradict each other or the known
-    identities are an error.
-
-    Parameters
-    ----------
-    names
-        The instances, shape (instances,).
-    first, second
-        Positions in `names` of the two instances of each pair, shape (n,).
-    genuine
-        Whether each pair shows one identity, shape (n,).
-    where
-        From a pair's position to its place in the source, for messages.
-    known
-        The identity of each instance as text, empty where it is unknown, shape (instances,).
+    identities are an error. `first` and `second` are positions in `names`, one of each for a pair; `known` has a text
+    for each instance, empty where its identity is unknown.
     """
     n = names.shape[0]
     text = np.full(n, "", dtype=np.str_) if known is None else as_text(known)

@@ -148,17 +148,8 @@ def find_roles(
 ) -> PairRoles | RowRoles:
     """Decide what the columns of a table are.
 
-    Parameters
-    ----------
-    names
-        The column names as they stand in the file.
-    source
-        The name of the file, for messages.
-    columns
-        Overrides: role → column name (see `ROLES`). None says that no column plays the part, whatever it is called.
-    group
-        The column that holds the group: ``"gender"`` finds ``gender_a`` and ``gender_b``, or one column
-        ``gender`` that holds for both sides.
+    `columns` are overrides, role → column name (see `ROLES`); None says that no column plays the part, whatever it is
+    called. The `group` ``"gender"`` finds ``gender_a`` and ``gender_b``, or one column ``gender`` for both sides.
     """
     check_names(names, source)
     if group is not None and not isinstance(group, str):

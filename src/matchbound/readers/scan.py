@@ -175,10 +175,7 @@ def scan_scores(path: str | os.PathLike[str] | ScoreFile) -> ScoreScan:
 def scan_groups(source: ScoreFile, group: str | None = None) -> dict[str, str]:
     """The group of each identity of a table, by one pass over it; contradictions are an error.
 
-    Parameters
-    ----------
-    group
-        The column; by default that of the source, else one named group.
+    The column is `group`, else that of the source, else one named group.
     """
     parts = _open(source, source.inputs(), group or source.group)
     name, roles = parts[0].source.name, parts[0].roles

@@ -261,12 +261,8 @@ def build_comparisons(
 ) -> Comparisons:
     """Comparisons from a table; identities that are missing are inferred where labels allow it.
 
-    Parameters
-    ----------
-    score
-        The scores, where they come from another file, shape (n,).
-    identity
-        From the name of an instance to its identity, empty where it is not known, for tables without identities.
+    `score` are scores from another file; `identity` leads from the name of an instance to its identity, empty where it
+    is not known.
     """
     small_is_same = roles.distance if distance is None else distance
     notes = [*table.notes]
