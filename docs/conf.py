@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import matplotlib  # noqa: E402
 
 from matchbound import __version__  # noqa: E402
 
+shutil.rmtree(HERE / "reference" / "names", ignore_errors=True)  # pages of names that are gone would stay
 matplotlib.use("Agg")  # here only: in notebooks, pictures are shown inline
 os.environ.pop("MPLBACKEND", None)
 
