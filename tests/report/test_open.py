@@ -394,22 +394,22 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     session.close()
 
 
-def wait_for(browser: object, script: str, seconds: float = 60.0) -> None:
+def wait_for(browser: Any, script: str, seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
-    while not browser.run(f"return Boolean({script})"):  # type: ignore[attr-defined]
+    while not browser.run(f"return Boolean({script})"):
         assert time.monotonic() < end, script
         time.sleep(0.1)
 
 
-def test_a_person_chooses_a_file_and_sees_the_report(browser: object, tmp_path: Path) -> None:
+def test_a_person_chooses_a_file_and_sees_the_report(browser: Any, tmp_path: Path) -> None:
     audit_file(tmp_path / "audit.csv")
     with LocalPage(Work(maker(READING, 0)), 0, audit_file, CHOICES) as page:
         thread = threading.Thread(target=page.serve, daemon=True)
         thread.start()
-        browser.log("browser")  # type: ignore[attr-defined]
-        browser.wide(1280)  # type: ignore[attr-defined]
-        browser.open(page.once)  # type: ignore[attr-defined]
-        find = browser.find  # type: ignore[attr-defined]
+        browser.log("browser")
+        browser.wide(1280)
+        browser.open(page.once)
+        find = browser.find
         wait_for(browser, "document.getElementById('run').disabled")
         find("#threshold").send_keys("0.5")
         find("#group").send_keys("sex")
@@ -418,26 +418,26 @@ def test_a_person_chooses_a_file_and_sees_the_report(browser: object, tmp_path: 
         wait_for(browser, "!document.getElementById('report').hidden")
         assert find("#name").text == "audit.csv"
         assert find("#verdicts li").text.startswith("Shown")
-        browser.driver.switch_to.frame("report")  # type: ignore[attr-defined]
+        browser.driver.switch_to.frame("report")
         wait_for(browser, "document.querySelector('.headline')")
         rates = mb.evaluate(mb.read(tmp_path / "audit.csv"), 0.5)
         assert f"1 in {round(1 / rates.far.estimate)}" in find(".headline").text
         assert percent(rates.far.estimate) in find("body").text
-        assert browser.run("return document.documentElement.classList.contains('live')")  # type: ignore[attr-defined]
-        browser.driver.switch_to.default_content()  # type: ignore[attr-defined]
+        assert browser.run("return document.documentElement.classList.contains('live')")
+        browser.driver.switch_to.default_content()
         find("#threshold").clear()
         find("#threshold").send_keys("high")
-        browser.click("#run")  # type: ignore[attr-defined]
+        browser.click("#run")
         wait_for(browser, "!document.getElementById('error').hidden")
         assert "must be numbers" in find("#error").text
         for width in (1280, 390):
-            browser.wide(width)  # type: ignore[attr-defined]
-            beyond = browser.run(  # type: ignore[attr-defined]
+            browser.wide(width)
+            beyond = browser.run(
                 "return [...document.querySelectorAll('body *')].filter(e => e.offsetParent &&"
                 " e.getBoundingClientRect().right > window.innerWidth + 0.5).map(e => e.outerHTML.slice(0, 80))"
             )
             assert beyond == []
-        browser.wide(1280)  # type: ignore[attr-defined]
+        browser.wide(1280)
         (tmp_path / "bad.csv").write_text("id_a,id_b,score\na,b,x\n")
         find("#threshold").clear()
         find("#threshold").send_keys("0.5")
@@ -446,7 +446,7 @@ def test_a_person_chooses_a_file_and_sees_the_report(browser: object, tmp_path: 
         assert find("#error").text.startswith("bad.csv: there is no column 'sex'")
         assert not find("#report").is_displayed()
         assert not find("#save").is_displayed()
-        refused = [e for e in browser.log("browser") if e["level"] == "SEVERE" and "400" not in e["message"]]  # type: ignore[attr-defined]
+        refused = [e for e in browser.log("browser") if e["level"] == "SEVERE" and "400" not in e["message"]]
         assert refused == []
         page.stop()
         thread.join(10)

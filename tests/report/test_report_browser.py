@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import json
 import time
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -68,18 +67,16 @@ def blurred(data: mb.Comparisons | mb.Embeddings, seed: int = 1) -> mb.Compariso
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[mb.Comparisons | mb.Embeddings, Path]]:
     folder = tmp_path_factory.mktemp("pages")
     made: dict[str, tuple[mb.Comparisons | mb.Embeddings, Path]] = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", mb.MatchboundWarning)
-        sources: dict[str, mb.Comparisons | mb.Embeddings] = {"similarity": mb.demo_data(), "distance": distances()}
-        others = {
-            "similarity": [blurred(sources["similarity"])],
-            "distance": [blurred(sources["distance"], k) for k in (1, 2)],
-        }
-        for name, data in sources.items():
-            path = folder / f"{name}.html"
-            against = {f"<script>window.hurt = {k}</script> {'long name ' * 9}": x for k, x in enumerate(others[name])}
-            write_report(path, data, threshold=0.6, show_labels=True, against=against, name="<img src=x>")
-            made[name] = (data, path)
+    sources: dict[str, mb.Comparisons | mb.Embeddings] = {"similarity": mb.demo_data(), "distance": distances()}
+    others = {
+        "similarity": [blurred(sources["similarity"])],
+        "distance": [blurred(sources["distance"], k) for k in (1, 2)],
+    }
+    for name, data in sources.items():
+        path = folder / f"{name}.html"
+        against = {f"<script>window.hurt = {k}</script> {'long name ' * 9}": x for k, x in enumerate(others[name])}
+        write_report(path, data, threshold=0.6, show_labels=True, against=against, name="<img src=x>")
+        made[name] = (data, path)
     return made
 
 

@@ -79,10 +79,7 @@ def test_pictures(curve: results.RocCurve) -> None:
     ax = curve.plot("costs")
     assert len(ax.get_lines()) == 3
     ax = curve.plot("det", terms="iso")
-    said = ax.get_xlabel() + ax.get_ylabel()
-    assert "FMR" in said
-    assert "FNMR" in said
-    assert "FAR" not in said
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("FMR", "FNMR")
     with pytest.raises(mb.UsageError, match="precision-recall"):
         curve.plot("pie")
     with pytest.raises(mb.UsageError, match="prior must lie"):

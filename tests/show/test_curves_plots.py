@@ -40,6 +40,8 @@ def test_det_has_probit_axes_and_a_band(curve: RocCurve, tmp_path) -> None:  # t
     assert [text.get_text() for text in ax.texts] == [f"EER {percent(curve.eer().estimate)}"]
     marker = next(line for line in ax.lines if len(line.get_xdata()) == 1).get_data()
     assert float(marker[0][0]) == pytest.approx(ndtri(curve.eer().estimate))
+    guide = next(line for line in ax.lines if line.get_linestyle() == ":")
+    assert np.array_equal(*guide.get_data())  # the diagonal of equal errors
     target = tmp_path / "det.png"
     ax.figure.savefig(target)
     assert target.stat().st_size > 5000
@@ -56,6 +58,8 @@ def test_roc_has_a_logarithmic_far_and_takes_axes(curve: RocCurve) -> None:
     assert np.all(np.diff(x) >= 0)
     assert np.all(np.diff(y) >= 0)
     assert "95% simultaneous" in [t.get_text() for t in ax.get_legend().get_texts()]
+    begins = float(ax.collections[0].get_paths()[0].vertices[:, 0].min())
+    assert begins == pytest.approx(float(curve.band(simultaneous=True).far[0]))
     assert curve.plot(kind="roc", band=None).get_legend() is None
 
 
@@ -110,20 +114,14 @@ def test_several_curves_in_one_picture(curve: RocCurve) -> None:
         assert [name.split(",")[0] for name in names] == ["old", "new"]
     shown = mb.plot_det([curve, other], labels=["a", "b"]).get_legend().get_texts()[1].get_text()
     assert shown == f"b, EER {percent(other.eer().estimate)}"
-    with pytest.raises(mb.UsageError, match="labels"):
-        mb.plot_det([curve, other], labels=["one"])
-    with pytest.raises(mb.UsageError, match="colors"):
-        mb.plot_det([curve, other], colors=["red"])
-    with pytest.raises(mb.UsageError, match=r"results of matchbound\.roc"):
-        mb.plot_det([3])  # type: ignore[list-item]
-    with pytest.raises(mb.UsageError, match="no curve"):
-        mb.plot_roc([])
-
-
-def test_a_drawn_band_begins_where_the_band_begins(curve: RocCurve) -> None:
-    ax = curve.plot(kind="roc")
-    drawn = ax.collections[0].get_paths()[0].vertices[:, 0]
-    assert float(drawn.min()) == pytest.approx(float(curve.band().far[0]))
+    for curves, options, match in (
+        ([curve, other], {"labels": ["one"]}, "labels"),
+        ([curve, other], {"colors": ["red"]}, "colors"),
+        ([3], {}, r"results of matchbound\.roc"),
+        ([], {}, "no curve"),
+    ):
+        with pytest.raises(mb.UsageError, match=match):
+            mb.plot_det(curves, **options)  # type: ignore[arg-type]
 
 
 def test_drawing_loads_matplotlib_at_use() -> None:
@@ -142,8 +140,3 @@ def _close() -> Iterator[None]:
 
     yield
     plt.close("all")
-
-
-def test_equal_error_rates_lie_on_the_diagonal(curve: RocCurve) -> None:
-    guide = next(line for line in curve.plot(kind="det").lines if line.get_linestyle() == ":")
-    assert np.array_equal(*guide.get_data())

@@ -182,10 +182,11 @@ def test_every_result_is_shown_in_every_way(results: list[object]) -> None:
         text = json.dumps(document, allow_nan=False)
         assert len(text) > 20, name
         assert len(repr(result)) < 700, name
-        shown = str(result)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # to show a result warns of nothing
+            shown, html = str(result), result._repr_html_()  # type: ignore[attr-defined]
         assert not re.search(r"\de-\d+%", shown), shown
         assert "object at 0x" not in shown, name
-        html = result._repr_html_()  # type: ignore[attr-defined]
         assert "<table>" in html, name
         assert html.startswith(("<table>", "<p>")), name
         frame = result.to_frame("polars")  # type: ignore[attr-defined]
@@ -222,14 +223,6 @@ def test_numbers_of_a_result_are_those_of_its_parts(results: list[object]) -> No
     curve = next(result for result in results if isinstance(result, RocCurve))
     frame = curve.to_frame("pandas")
     assert np.array_equal(frame["far"], curve.far)
-
-
-def test_showing_warns_of_nothing(results: list[object]) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for result in results:
-            str(result)
-            result._repr_html_()  # type: ignore[attr-defined]
 
 
 def test_results_draw_themselves(results: list[object]) -> None:

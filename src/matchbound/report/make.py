@@ -300,13 +300,9 @@ def _points(
     aims = [curve.at_far(target) for target in targets]
     places = np.unique(np.array([aim.index for aim in aims], dtype=np.int64))
     tally = curve.tally.counted.tally_at(places)
-    at_aims = dict(
-        zip(
-            places.tolist(),
-            error_rates(tally, curve.recount.source.findings(), curve.recount, settings.weighting),
-            strict=True,
-        )
-    )
+    findings = curve.recount.source.findings()
+    counted = error_rates(tally, findings, curve.recount, settings.weighting)
+    at_aims = dict(zip(places.tolist(), counted, strict=True))
     wanted: list[tuple[ErrorRates, Number, float | None, str]] = [
         (rates, rates.frr, None, reading_of_number(rates.threshold)) for rates in series
     ]

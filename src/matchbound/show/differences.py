@@ -393,26 +393,21 @@ def _verdict(rates: GroupRates, metric: str, gaps: Sequence[Record]) -> Verdict:
 def _within_table(rates: GroupRates, within: Sequence[Record], level: str) -> Table:
     """One row per group, with both of its rates."""
     far, frr = ({r["group_a"]: r for r in within if r["metric"] == metric} for metric in METRICS)
-    rows = [
-        {
-            "group": group,
-            "people": count_text(rates[group].n_identities)
-            + ("\ntoo few to compare" if group in rates.too_small else ""),
-            "far": far[group],
-            "frr": frr[group],
-        }
-        for group in rates.groups
-    ]
+
+    def people(group: str) -> str:
+        few = "\ntoo few to compare" if group in rates.too_small else ""
+        return f"{count_text(rates[group].n_identities)}{few}"
+
     columns = (
-        column("Group", "group", str, "name"),
-        column("People", "people"),
-        column(say("FAR"), "far", with_interval),
-        column(say("False accepts"), "far", counted, "count", 2),
-        column(say("FRR"), "frr", with_interval),
-        column(say("False rejects"), "frr", counted, "count", 1),
+        Column("Group", "name"),
+        Column("People", "number", cell=people),
+        Column(say("FAR"), "number", cell=lambda group: with_interval(far[group])),
+        Column(say("False accepts"), "count", 2, lambda group: counted(far[group])),
+        Column(say("FRR"), "number", cell=lambda group: with_interval(frr[group])),
+        Column(say("False rejects"), "count", 1, lambda group: counted(frr[group])),
     )
     title = f"Rates within groups, with {level} intervals, each for its group alone. {say('FAR')} is of comparisons"
-    return table(rows, columns, f"{title} inside the group.")
+    return table(rates.groups, columns, f"{title} inside the group.")
 
 
 def _gaps_table(listed: Sequence[Record], among: int, level: str) -> Table:

@@ -347,17 +347,15 @@ def search_figure(curve: SearchCurve) -> Figure:
     """A curve of searches with its band; x is logarithmic."""
     x, band = curve.x.astype(np.float64), f"{level_text(curve.level)} band"
     naive = f"1 {MINUS} (1 {MINUS} FMR)ᴺ"
-    key, title, label, what = {
-        "fpir": ("tradeoff", "FNIR against FPIR", "FPIR", f"FNIR at {curve.at} against FPIR"),
-        "rank": ("cmc", "CMC", "rank", "The share of searches whose mate is within each rank"),
-        "size": ("sizes", "FPIR in other galleries", "enrolled people", f"FPIR at {curve.at} against enrolled people"),
-    }[curve.along]
-    caption = f"{what}, with a {level_text(curve.level)} pointwise band"
-    caption += {
-        "fpir": " that accounts for the estimated threshold.",
-        "rank": ".",
-        "size": f"; dotted, {naive}, which takes hits for independent and is too high.",
-    }[curve.along]
+    too_high = f"; dotted, {naive}, which takes hits for independent and is too high"
+    accounted = " that accounts for the estimated threshold"
+    key, title, label, what, ending = {
+        "fpir": ("tradeoff", "FNIR against FPIR", "FPIR", f"FNIR at {curve.at} against FPIR", accounted),
+        "rank": ("cmc", "CMC", "rank", "The share of searches whose mate is within each rank", ""),
+        "size": ("sizes", "FPIR in other galleries", "enrolled people", f"FPIR at {curve.at} against enrolled people",
+                 too_high),
+    }[curve.along]  # fmt: skip
+    caption = f"{what}, with a {level_text(curve.level)} pointwise band{ending}."
     shown = curve.estimate[curve.estimate > 0.0]
     floor = max(
         LOWEST, 0.5 * float((curve.low[curve.low > LOWEST] if curve.along == "fpir" else shown).min(initial=1.0))

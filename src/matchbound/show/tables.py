@@ -64,11 +64,39 @@ class Table:
 
     def text(self, width: int | None = None, colour: bool = False) -> str:
         """For a terminal; `width` is that of the terminal by default."""
-        return _text(self, terminal_width() if width is None else width, colour)
+        width = terminal_width() if width is None else width
+        columns, rows, left_out = _fitted(self, width)
+        widths = _widths(columns, rows, width)
+        room = max(width, LEAST)
+        heads = wrapped(self.title, room) if self.title is not None else []
+        if any(column.heading for column in columns):
+            heads += _laid([c.heading for c in columns], columns, widths, last=True)
+        lines = [f"{BOLD}{line.rstrip()}{PLAIN}" if colour else line for line in heads]
+        if any(column.heading for column in columns):
+            rule = "─" * (sum(widths) + 2 * (len(widths) - 1))
+            lines.append(f"{FAINT}{rule}{PLAIN}" if colour else rule)
+        for row in rows:
+            lines += _laid(row, columns, widths)
+        if left_out:
+            lines += wrapped(f"Columns omitted to fit the terminal: {', '.join(left_out)}.", room)
+        lines += wrapped(self.note, room) if self.note else []
+        return "\n".join(line.rstrip() for line in lines) + "\n"
 
     def html(self) -> str:
         """For a notebook; every cell is escaped."""
-        return _html(self)
+        sides = ("left" if column.kind in WORDS else "right; white-space: nowrap" for column in self.columns)
+        aligned = [f' style="text-align: {side}; padding: 0.25em 0.8em"' for side in sides]
+
+        def row(mark: str, cells: Iterable[str]) -> str:
+            shown = "".join(f"<{mark}{a}>{escape(cell)}</{mark}>" for a, cell in zip(aligned, cells, strict=True))
+            return f"<tr>{shown}</tr>"
+
+        title = "" if self.title is None else f'<caption style="text-align: left">{escape(self.title)}</caption>'
+        headings = [column.heading for column in self.columns]
+        head = f"<thead>{row('th', headings)}</thead>" if any(headings) else ""
+        body = "".join(row("td", cells) for cells in self.rows)
+        note = f"<p>{escape(self.note)}</p>" if self.note else ""
+        return f"<table>{title}{head}<tbody>{body}</tbody></table>{note}"
 
 
 def table(
@@ -101,25 +129,6 @@ def terminal_width() -> int:
 def _bracketed(cell: str) -> str:
     first, line, rest = cell.partition("\n")
     return f"{first} ({rest})" if line else first
-
-
-def _text(table: Table, width: int, colour: bool) -> str:
-    columns, rows, left_out = _fitted(table, width)
-    widths = _widths(columns, rows, width)
-    room = max(width, LEAST)
-    heads = wrapped(table.title, room) if table.title is not None else []
-    if any(column.heading for column in columns):
-        heads += _laid([c.heading for c in columns], columns, widths, last=True)
-    lines = [f"{BOLD}{line.rstrip()}{PLAIN}" if colour else line for line in heads]
-    if any(column.heading for column in columns):
-        rule = "─" * (sum(widths) + 2 * (len(widths) - 1))
-        lines.append(f"{FAINT}{rule}{PLAIN}" if colour else rule)
-    for row in rows:
-        lines += _laid(row, columns, widths)
-    if left_out:
-        lines += wrapped(f"Columns omitted to fit the terminal: {', '.join(left_out)}.", room)
-    lines += wrapped(table.note, room) if table.note else []
-    return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
 def _fitted(table: Table, width: int) -> tuple[list[Column], list[list[str]], list[str]]:
@@ -223,19 +232,3 @@ def _length(text: str) -> int:
     from unicodedata import combining, east_asian_width
 
     return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
-
-
-def _html(table: Table) -> str:
-    sides = ("left" if column.kind in WORDS else "right; white-space: nowrap" for column in table.columns)
-    aligned = [f' style="text-align: {side}; padding: 0.25em 0.8em"' for side in sides]
-
-    def row(mark: str, cells: Iterable[str]) -> str:
-        shown = "".join(f"<{mark}{a}>{escape(cell)}</{mark}>" for a, cell in zip(aligned, cells, strict=True))
-        return f"<tr>{shown}</tr>"
-
-    title = "" if table.title is None else f'<caption style="text-align: left">{escape(table.title)}</caption>'
-    headings = [column.heading for column in table.columns]
-    head = f"<thead>{row('th', headings)}</thead>" if any(headings) else ""
-    body = "".join(row("td", cells) for cells in table.rows)
-    note = f"<p>{escape(table.note)}</p>" if table.note else ""
-    return f"<table>{title}{head}<tbody>{body}</tbody></table>{note}"
