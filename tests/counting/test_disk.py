@@ -204,6 +204,13 @@ def test_a_sample_does_not_depend_on_who_takes_it(folder: Path, monkeypatch: pyt
         assert 400 < getattr(one, kind).size < 600 < total
 
 
+def test_the_engine_writes_no_progress_to_standard_output() -> None:
+    """After two seconds of a query it would draw a bar, in the middle of JSON."""
+    with disk.connected(1) as connection, connection.cursor() as other:
+        for one in (connection, other):
+            assert one.execute("select current_setting('enable_progress_bar')").fetchall() == [(False,)]
+
+
 def test_what_does_not_fit_in_memory_is_spilled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     columns = rows(3, 400_000, 3000)
     data = mb.Comparisons(columns["id_a"], columns["id_b"], columns["score"])

@@ -359,6 +359,7 @@ def connected(threads: int | None) -> Iterator[Any]:
             "temp_directory": folder,
         }
         with duckdb.connect(config={**limits, "preserve_insertion_order": False}) as connection:
+            connection.execute("set enable_progress_bar = false")  # it is written to standard output, between answers
             yield connection
 
 
