@@ -11,6 +11,7 @@ normal approximations fail. matchbound gives intervals that account for both.
 
 from matchbound.lazy import exported
 
+# Names that people look for here, and what they are called.
 _HINTS = {
     "auc": "use mb.roc(data).auc()",
     "bootstrap": "use mb.evaluate(data, threshold).far.bootstrap()",
@@ -33,7 +34,6 @@ _HINTS = {
     "roc_curve": "use mb.roc(data)",
     "wilson": "use mb.evaluate(data, threshold).far.interval(method='wilson')",
 }
-"""Names that people look for here, and what they are called."""
 
 _CLASSES = "result classes are in matchbound.results"
 

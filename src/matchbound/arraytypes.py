@@ -10,5 +10,5 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+# Labels: text, or whole numbers, never objects.
 LabelArray = NDArray[Any]
-"""Labels: text, or whole numbers, never objects."""

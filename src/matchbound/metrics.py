@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+# Rates are written in percent, differences of rates in percentage points, the others as plain numbers.
 Unit = Literal["rate", "points", "ratio", "cost", "area"]
-"""Rates are written in percent, differences of rates in percentage points, the others as plain numbers."""
+# What a metric is read from: rates at a threshold, a curve, searches, two systems, groups of people.
 Home = Literal["rates", "curve", "searches", "comparison", "groups"]
-"""What a metric is read from: rates at a threshold, a curve, searches, two systems, groups of people."""
+# From a result and the settings of a claim (`given` among them) to the number.
 Read = Callable[[Any, Mapping[str, Any]], Any]
-"""From a result and the settings of a claim (`given` among them) to the number."""
 HOMES: dict[Home, str] = {
     "rates": "rates at a threshold",
     "curve": "a curve",
@@ -133,10 +133,10 @@ METRICS: dict[str, Metric] = {
         ),
     )
 }
+# Names and aliases as a claim writes them, without spaces, and the metric each means.
 NAMES: dict[str, str] = {
     word.replace(" ", ""): metric.name for metric in METRICS.values() for word in (metric.name, *metric.aliases)
 }
-"""Names and aliases as a claim writes them, without spaces, and the metric each means."""
 
 
 def read_from(home: Home) -> tuple[str, ...]:

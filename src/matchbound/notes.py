@@ -74,14 +74,14 @@ class Note(str):
         return Note, (self.code, self.marked)
 
 
+# The code of notes that came as plain text, from whoever made the data.
 GIVEN = "given"
-"""The code of notes that came as plain text, from whoever made the data."""
 
 
+# The code of the note on data whose labels cover a part of the scored pairs: recall and F1 are refused.
 PARTIAL_LABELS = "partial-labels"
-"""The code of the note on data whose labels cover a part of the scored pairs: recall and F1 are refused."""
+# The code of the note where the caller said that such labels name every true pair.
 SAID_COMPLETE = "labels-complete"
-"""The code of the note where the caller said that such labels name every true pair."""
 
 
 def as_notes(texts: Iterable[str]) -> tuple[Note, ...]:

@@ -17,8 +17,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from matchbound.errors import DataError
 
+# Arrays beyond this go to a temporary file.
 MEMORY_BYTES = 4 << 30
-"""Arrays beyond this go to a temporary file."""
 
 
 def room_for(shape: tuple[int, ...], dtype: DTypeLike = np.float32, in_memory: int | None = None) -> NDArray[Any]:
@@ -54,8 +54,8 @@ def _reserve(file: int, size: int) -> None:
                 raise
 
 
+# How folders are called, and the file beside each that its process holds locked for as long as it lives.
 FOLDER, LOCK = "matchbound-words-", ".lock"
-"""How folders are called, and the file beside each that its process holds locked for as long as it lives."""
 
 
 @contextlib.contextmanager

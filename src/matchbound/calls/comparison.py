@@ -38,10 +38,10 @@ from matchbound.stats.latent import design_of, unit_design
 from matchbound.stats.latent.differences import DifferenceModel, fit_difference, paired_ranks
 from matchbound.stats.variance import far_by_pair, frr_by_identity, unit_joint
 
+# The latent model of a difference is fitted to as many identities as make about this many comparisons.
 MODEL_COMPARISONS = 1_000_000
-"""The latent model of a difference is fitted to as many identities as make about this many comparisons."""
+# What is read: ``("frr@far", 0.001)``, ``("far@frr", 0.05)`` or ``("eer", None)``.
 Target = tuple[str, float | None]
-"""What is read: ``("frr@far", 0.001)``, ``("far@frr", 0.05)`` or ``("eer", None)``."""
 EER: Target = ("eer", None)
 
 

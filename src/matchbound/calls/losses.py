@@ -25,8 +25,8 @@ from matchbound.stats import dyadic
 from matchbound.stats.dyadic import effective_number
 from matchbound.stats.losses import LOSSES, Loss, loss_replicates, loss_terms
 
+# All pairs of embeddings are scored one by one for a loss, up to this many.
 MOST_PAIRS = 15_000_000
-"""All pairs of embeddings are scored one by one for a loss, up to this many."""
 FEW_UNITS = 20
 Result = TypeVar("Result", MeanLoss, UnitRates)
 

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from matchbound.counting.run import Executor, Progress
 
 Protocol = Literal["auto", "separate", "rotating"]
+# Scores this close to a perfect one are looked at: is it the same vector?
 SAME = 1e-12
-"""Scores this close to a perfect one are looked at: is it the same vector?"""
 ROTATING = Note(
     "rotating",
     "every probe shows an enrolled person: FPIR is counted with each probe's own identity left out of the gallery "

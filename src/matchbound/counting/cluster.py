@@ -32,13 +32,13 @@ SMALLER = 4
 FAN_IN = 4
 ATTEMPTS = 5
 LARGE_BYTES = 1 << 16
+# How many arrays an executor leaves on the cluster for the next job.
 MOST_SENT = 8
-"""How many arrays an executor leaves on the cluster for the next job."""
+# How long a scheduler has to answer.
 CONNECT_SECONDS = 4
-"""How long a scheduler has to answer."""
 POLL_SECONDS = 0.2
+# How long a run that is stopped waits for what workers have counted already.
 STOP_SECONDS = 20.0
-"""How long a run that is stopped waits for what workers have counted already."""
 
 
 def run_on(

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 CURVE_POINTS = 1500
 MOST_CELLS = 20_000_000
+# Passes over the data, at most, that make the threshold of a target rate exact.
 REFINEMENTS = 8
-"""Passes over the data, at most, that make the threshold of a target rate exact."""
 
 
 def curve_of_comparisons(source: Comparisons) -> SortedCurve:

@@ -49,14 +49,14 @@ from matchbound.readers.scan import PlainParquet, ScoreFile, plain_parquet, scan
 from matchbound.readers.tables import distance_note
 from matchbound.scratch import shared_folder
 
+# What DuckDB may hold in memory; the rest goes to the folder for temporary files.
 MEMORY = "2GB"
-"""What DuckDB may hold in memory; the rest goes to the folder for temporary files."""
+# Scores of either kind that are kept; up to so many, all of them.
 SAMPLE = 4_000_000
-"""Scores of either kind that are kept; up to so many, all of them."""
+# A part of the identities is read into memory up to so many comparisons.
 MOST_ROWS = 20_000_000
-"""A part of the identities is read into memory up to so many comparisons."""
+# Up to so many rows are sorted in memory, eight bytes each; beyond, by DuckDB, which spills.
 MOST_WORDS = 1 << 26
-"""Up to so many rows are sorted in memory, eight bytes each; beyond, by DuckDB, which spills."""
 BATCH_ROWS = 1 << 22
 TABLE_CELLS = 40_000_000
 

@@ -13,8 +13,8 @@ from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.counting.threads import one_blas_thread
 from matchbound.data.embeddings import Embeddings
 
+# Impostor pairs are ranked among this many rows at most.
 EXACT_ROWS = 3000
-"""Impostor pairs are ranked among this many rows at most."""
 SAMPLE = 2_000_000
 BLOCK = 512
 Kind = Literal["impostor", "genuine"]

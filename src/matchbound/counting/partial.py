@@ -20,8 +20,8 @@ from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, UsageError
 
 FEWEST_IN_A_SLICE = 512
+# What the running sums of a partial tally can hold.
 LARGEST_SUM = 2**63 - 1
-"""What the running sums of a partial tally can hold."""
 
 
 @dataclass(eq=False)

@@ -37,17 +37,17 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError
 
+# Up to this many pairs of embeddings are scored one by one and counted as a table, which needs no kernel of blocks: on
+# a fresh installation the first rates with intervals of the example take 1.4 s instead of 13 s, most of it compiling.
+# Once kernels are kept, blocks are faster from some 300 rows on. The 800 rows of a large set from which a latent model
+# takes its correlations have so many pairs.
 SMALL_COMPARISONS = 320_000
-"""Up to this many pairs of embeddings are scored one by one and counted as a table, which needs no kernel of blocks: on
-a fresh installation the first rates with intervals of the example take 1.4 s instead of 13 s, most of it compiling.
-Once kernels are kept, blocks are faster from some 300 rows on. The 800 rows of a large set from which a latent model
-takes its correlations have so many pairs."""
+# Up to this many genuine pairs of embeddings are scored once and kept.
 MOST_GENUINE = 5_000_000
-"""Up to this many genuine pairs of embeddings are scored once and kept."""
+# All pairs of embeddings are scored and sorted for a curve up to this many; beyond, it has some 1,500 thresholds.
 EXACT_COMPARISONS = 3_000_000
-"""All pairs of embeddings are scored and sorted for a curve up to this many; beyond, it has some 1,500 thresholds."""
+# The same where a curve with every step is needed; beyond, there is none.
 MOST_STEPS = 10_000_000
-"""The same where a curve with every step is needed; beyond, there is none."""
 AT_ONCE = 2_000_000
 
 Source = Comparisons | Embeddings
@@ -64,8 +64,8 @@ class Recount(ABC):
 
     source: Any
     options: RunOptions = field(default_factory=RunOptions)
+    # Whether every pair was compared, so that a random part of the identities is like the whole, but smaller.
     all_pairs: ClassVar[bool] = False
-    """Whether every pair was compared, so that a random part of the identities is like the whole, but smaller."""
 
     @property
     def anonymous(self) -> bool:

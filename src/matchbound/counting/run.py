@@ -24,8 +24,8 @@ from matchbound.errors import DataError, MatchboundError, MatchboundWarning
 from matchbound.notes import Note
 
 SNAPSHOT_SECONDS = 30.0
+# A snapshot is followed by at least this many times as long without one.
 SHARE = 4.0
-"""A snapshot is followed by at least this many times as long without one."""
 
 
 class Partial(ABC):

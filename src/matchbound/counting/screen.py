@@ -33,8 +33,8 @@ ByteArray = NDArray[np.int8]
 
 SAMPLE_PAIRS = 256
 CLIPS: tuple[float, ...] = (1.0, 0.85, 0.7, 0.5, 0.35, 0.2)
+# Below, a screen saves at most some hundredths of a second, and choosing and compiling it costs more.
 FEWEST_ROWS = 4096
-"""Below, a screen saves at most some hundredths of a second, and choosing and compiling it costs more."""
 MOST_COLUMNS = 8192
 ROWS_AT_ONCE = 2048
 LARGEST = 2.0**27

@@ -45,8 +45,8 @@ SAMPLE_COLUMNS = 1024
 FEWEST_FOR_BYTES = 1024
 MOST_DIMENSIONS = 8192
 LARGEST = 2.0**28
+# No row is longer than this, after scaling and rounding to float32.
 REACH = 1.0 + 1e-6
-"""No row is longer than this, after scaling and rounding to float32."""
 
 
 class Scores:
@@ -267,11 +267,11 @@ def make_bytes(scores: Scores, workers: int | None = None) -> Bytes | None:
 
 
 Fuse = Literal["max", "mean"]
+# How many candidates of each search are kept by default.
 DEPTH = 50
-"""How many candidates of each search are kept by default."""
 MOST_ROWS = 512
+# A guess at the last place of a list aims at this many times as many candidates.
 GUESS = 2.5
-"""A guess at the last place of a list aims at this many times as many candidates."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,13 +18,13 @@ from matchbound.arraytypes import FloatArray, IntArray, LabelArray
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairSizes, PairTable, Tally, exact_dot
 from matchbound.errors import UsageError
 
+# How many cells are looked at together: what is made of them on the way takes some hundred bytes each.
 WORK_CELLS = 1 << 20
-"""How many cells are looked at together: what is made of them on the way takes some hundred bytes each."""
+# Words are counted in a table of all cells where there are at most so many cells for a comparison, and so many in all;
+# elsewhere they are sorted. Of 20 million comparisons and 41 million cells, that takes 0.25 s instead of 1.8 s.
 DENSE, MOST_DENSE = 4, 1 << 26
-"""Words are counted in a table of all cells where there are at most so many cells for a comparison, and so many in all;
-elsewhere they are sorted. Of 20 million comparisons and 41 million cells, that takes 0.25 s instead of 1.8 s."""
+# Up to so many thresholds, comparing scores with each of them is four times as fast as a search among them.
 FEW_LEVELS = 4
-"""Up to so many thresholds, comparing scores with each of them is four times as fast as a search among them."""
 
 
 class Cells(NamedTuple):

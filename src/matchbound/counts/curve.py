@@ -19,9 +19,9 @@ from matchbound.counts.cells import tally_of_rows
 from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, PairTable, Tally
 from matchbound.errors import DataError
 
+# Sums at so few points of a curve of more comparisons than this are counted without those at every step, which need
+# the rows in order.
 FEW_POINTS, MANY_ROWS = 8, 1_000_000
-"""Sums at so few points of a curve of more comparisons than this are counted without those at every step, which need
-the rows in order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,10 +103,10 @@ class CurveTally:
     genuine_comparisons: IntArray
     impostor_comparisons: IntArray
     instances: IntArray | None
+    # What counts once: ``"comparisons"`` or ``"identities"``.
     weighting: ClassVar[str] = "comparisons"
-    """What counts once: ``"comparisons"`` or ``"identities"``."""
+    # Whether every threshold that makes a difference is a point of the curve.
     every_step: ClassVar[bool] = True
-    """Whether every threshold that makes a difference is a point of the curve."""
 
     @property
     def counted(self) -> CurveTally:

@@ -98,8 +98,8 @@ class Part:
 
     comparisons: IntArray
     errors: IntArray
+    # At how many identities a comparison counts.
     ends: ClassVar[int] = 1
-    """At how many identities a comparison counts."""
 
     @property
     def total(self) -> int:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from matchbound.errors import DataError, plainly
 
+# Memory is given back after each of so many columns, or after so many of them.
 FEW_COLUMNS = 64
-"""Memory is given back after each of so many columns, or after so many of them."""
 
 
 def values_of(column: Any) -> NDArray[Any]:

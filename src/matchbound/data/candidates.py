@@ -182,8 +182,8 @@ class SearchTally:
 
 
 ROWS_AT_ONCE = 1024
+# Hits that are listed one by one; beyond this, only how many there are.
 MOST_HITS = 50_000_000
-"""Hits that are listed one by one; beyond this, only how many there are."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,8 +24,8 @@ Similarity = Literal["cosine", "dot", "euclidean"]
 SIMILARITIES: tuple[Similarity, ...] = ("cosine", "dot", "euclidean")
 
 
+# Rows that are looked at together.
 BLOCK_ROWS = 65536
-"""Rows that are looked at together."""
 
 
 def _place(row: int) -> str:

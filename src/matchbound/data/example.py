@@ -171,6 +171,7 @@ def linkage_files(folder: Path) -> list[str]:
     ]
 
 
+# Each takes a folder and gives the names of the files that it wrote there.
 WRITERS: tuple[Callable[[Path], list[str]], ...] = (
     faces_file,
     scores_files,
@@ -180,7 +181,6 @@ WRITERS: tuple[Callable[[Path], list[str]], ...] = (
     lambda folder: [audit_file(folder / "audit.csv")],
     linkage_files,
 )
-"""Each takes a folder and gives the names of the files that it wrote there."""
 
 
 def _pairs(

@@ -29,32 +29,32 @@ from matchbound.data.arrays import as_numpy, values_of
 from matchbound.errors import DataError
 from matchbound.notes import Note
 
+# Characters that a label may have: beyond this, it is no label but a whole text.
 MAX_LABEL = 10_000
-"""Characters that a label may have: beyond this, it is no label but a whole text."""
 
+# Up to this many characters, labels are kept in arrays of fixed width; beyond it, one long label must not make every
+# other one as long, and they are kept as an array of strings.
 FIXED_WIDTH = 64
-"""Up to this many characters, labels are kept in arrays of fixed width; beyond it, one long label must not make every
-other one as long, and they are kept as an array of strings."""
 
+# Whole numbers within so many of each other are told apart by a table with a place for each.
 SPAN = 1 << 22
-"""Whole numbers within so many of each other are told apart by a table with a place for each."""
 
+# Labels that are looked at together, as one text.
 TEXT_WORDS = 1 << 10
-"""Labels that are looked at together, as one text."""
 
+# Labels that are Python strings at the same time.
 PIECE = 1 << 16
-"""Labels that are Python strings at the same time."""
 
+# Up to so many integers are told apart without Arrow, whose import takes longer than that.
 FEW = 10_000
-"""Up to so many integers are told apart without Arrow, whose import takes longer than that."""
 
 LARGEST, SMALLEST = 2**63 - 1, -(2**63)
 
+# Words, in lower case, that files write for a value that is missing; as labels they are kept, and told.
 MISSING_WORDS = frozenset(("na", "n/a", "#n/a", "<na>", "nan", "none", "null"))
-"""Words, in lower case, that files write for a value that is missing; as labels they are kept, and told."""
 
+# From a row number to the beginning of a message about the label in it.
 Place = Callable[[int], str]
-"""From a row number to the beginning of a message about the label in it."""
 
 NOT_WHOLE = "{verb} {value}; labels must be strings or whole numbers up to 2^{digits}"
 NOT_FINITE = "is missing or infinite{more}; fill it in or drop the row"

@@ -19,12 +19,12 @@ FAILED = (
     f"{argument('missing', 'drop')}, or give them the score that the system would act on"
 )
 Missing = Literal["error", "reject", "drop"]
+# What to do about comparisons without a score.
 MISSING: tuple[Missing, ...] = ("error", "reject", "drop")
-"""What to do about comparisons without a score."""
+# Scores of either kind that are looked at.
 SAMPLED = 20_000
-"""Scores of either kind that are looked at."""
+# Standard errors below one half at which the area under the curve raises the question.
 SURE = 4.0
-"""Standard errors below one half at which the area under the curve raises the question."""
 
 
 def as_scores(score: ArrayLike, *, copy: bool = True) -> FloatArray:

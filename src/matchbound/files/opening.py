@@ -26,20 +26,20 @@ from typing import IO, Any, Literal, TypeVar
 from matchbound.errors import DataError, argument, plainly
 from matchbound.files.origin import Origin, Remote, Stamp, find_remote
 
+# How much a file may unpack to, and standard input may hold, however large it is, unless the caller says otherwise.
 MAX_BYTES = 16 * 2**30
-"""How much a file may unpack to, and standard input may hold, however large it is, unless the caller says otherwise."""
+# How many times its size a compressed file may unpack to: score tables and embeddings stay far below that.
 MAX_RATIO = 50
-"""How many times its size a compressed file may unpack to: score tables and embeddings stay far below that."""
+# What any compressed file may unpack to, however small it is.
 SMALL_BYTES = 32 * 2**20
-"""What any compressed file may unpack to, however small it is."""
+# How long a line of text may be: a compressed file without line ends must not fill the memory.
 MAX_LINE = 64 * 2**20
-"""How long a line of text may be: a compressed file without line ends must not fill the memory."""
+# The first bytes of a file, which are kept: readers look at them several times.
 HEAD_BYTES = 1 << 18
-"""The first bytes of a file, which are kept: readers look at them several times."""
+# How much of a pipe is read at a time.
 READ_BYTES = 1 << 20
-"""How much of a pipe is read at a time."""
+# Up to this size what comes through a pipe is in memory, beyond it in a temporary file without a name.
 SPOOL_BYTES = 64 << 20
-"""Up to this size what comes through a pipe is in memory, beyond it in a temporary file without a name."""
 
 Kind = Literal["text", "parquet", "zip", "npy", "arrow", "hdf5", "empty"]
 _KINDS: dict[bytes, Kind] = {
@@ -73,8 +73,8 @@ Progress = Callable[[int, int], None]
 
 _watched: ContextVar[list[Input]] = ContextVar("watched")
 _progress: ContextVar[Progress] = ContextVar("progress")
+# Digests of what this process has read to the end: files by their stamp, pipes by name, standard input as ``-``.
 _digests: dict[Hashable, str] = {}
-"""Digests of what this process has read to the end: files by their stamp, pipes by name, standard input as ``-``."""
 
 
 class Input:

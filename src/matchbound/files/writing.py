@@ -15,8 +15,8 @@ from pathlib import Path
 from matchbound.errors import DataError
 from matchbound.scratch import try_lock
 
+# Seconds within which a file that was begun is held by its writer.
 MOMENT = 10.0
-"""Seconds within which a file that was begun is held by its writer."""
 
 
 @contextlib.contextmanager

@@ -23,8 +23,8 @@ PROCESSORS = {
     "generic": ("generic", ""),
 }
 
+# Whether to say, at a terminal or in a notebook, that kernels are being compiled; said once.
 tell_of_compiling = True
-"""Whether to say, at a terminal or in a notebook, that kernels are being compiled; said once."""
 
 
 def check_environment() -> None:

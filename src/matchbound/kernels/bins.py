@@ -19,8 +19,8 @@ from matchbound.kernels.dense import FEW_ROWS
 from matchbound.kernels.grid import cell_of, exact_bin, fine_bin
 from matchbound.kernels.product import dot32
 
+# A hit is row·2³² + column, both counted from the corner of the block.
 COLUMN = (1 << 32) - 1
-"""A hit is row·2³² + column, both counted from the corner of the block."""
 
 
 @compiled()

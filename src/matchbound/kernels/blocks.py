@@ -16,8 +16,8 @@ from matchbound.kernels.compiling import inlined
 from matchbound.kernels.exact import EUCLIDEAN, score64
 
 Array = NDArray[Any]
+# So many hits are looked at together.
 AT_ONCE = 256
-"""So many hits are looked at together."""
 
 
 class Rows(NamedTuple):

@@ -22,8 +22,8 @@ from matchbound.kernels.grid import CELLS, MANY, exact_bin, fine_bin
 from matchbound.kernels.product import dot32
 
 LANES = 16
+# Comparisons of an identity pair that are booked between two looks whether there are more.
 AT_ONCE = 2
-"""Comparisons of an identity pair that are booked between two looks whether there are more."""
 
 
 def _entries(builder: Any, table: Any, cells: Any) -> Any:
@@ -84,8 +84,8 @@ look64: Any = _emit_look64
 
 
 MOST_COLS = 1024
+# Of identities with at most so many rows, comparisons with the rows of a task fit 16 bits.
 FEW_ROWS = 63
-"""Of identities with at most so many rows, comparisons with the rows of a task fit 16 bits."""
 # A word of `packed` holds three sums over the comparisons of one identity with up to MOST_COLS rows, in pairs of
 # at most 32 comparisons: Σn² ≤ 32²·MOST_COLS = 2²⁰, n ≤ 32·MOST_COLS = 2¹⁵ and ΣnM_j ≤ 32·MOST_COLS = 2¹⁵.
 COUNT_BIT = 26

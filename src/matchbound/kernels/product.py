@@ -16,8 +16,8 @@ from numba.extending import intrinsic
 from matchbound.kernels.compiling import compiled
 from matchbound.kernels.emit import INDEX, SINGLE, cgutils, data_of, load
 
+# Products may be fused with additions; the order of additions stays as written, for the bounds on their error.
 FLAGS = ("contract",)
-"""Products may be fused with additions; the order of additions stays as written, for the bounds on their error."""
 
 
 def _sum_of_products(context: Any, builder: Any, signature: Any, args: Any, lanes: int, wide: Any) -> Any:

@@ -37,8 +37,8 @@ from matchbound.kernels.emit import (
 STRIP = 6
 WORD = 64
 BIAS = 16384
+# So many words of numbers of any size fit a sum of 16 bits: 63·127·6 ≤ 32767 + BIAS.
 SAFE_CHUNK = 3
-"""So many words of numbers of any size fit a sum of 16 bits: 63·127·6 ≤ 32767 + BIAS."""
 
 
 class _Fields(NamedTuple):

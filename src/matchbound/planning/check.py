@@ -23,12 +23,12 @@ from matchbound.show.tables import terminal_width, wrapped
 from matchbound.show.terms import metric_name, say
 from matchbound.stats.latent import Clusters, all_pairs
 
+# Of more embeddings than this, correlations are estimated among some of the people.
 MOST_ROWS = 2000
-"""Of more embeddings than this, correlations are estimated among some of the people."""
+# Genuine comparisons of embeddings that are scored at most.
 MOST_PAIRS = 1_000_000
-"""Genuine comparisons of embeddings that are scored at most."""
+# Pairs of embeddings of either kind whose scores are looked at.
 SAMPLED = 2000
-"""Pairs of embeddings of either kind whose scores are looked at."""
 
 
 @dataclass(frozen=True)

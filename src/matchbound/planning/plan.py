@@ -24,8 +24,8 @@ from matchbound.show.shown import Shown
 from matchbound.stats.intervals import wilson
 from matchbound.stats.latent import DEFAULT, LatentSettings, Metric
 
+# The smallest rate, other than 0, that can be planned for.
 LEAST_RATE = 1e-15
-"""The smallest rate, other than 0, that can be planned for."""
 
 
 @dataclass(frozen=True, eq=False)

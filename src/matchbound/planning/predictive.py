@@ -19,10 +19,10 @@ from matchbound.stats.dyadic import bias_factor
 from matchbound.stats.intervals import ndtri, normal_quantile, wilson_limits
 from matchbound.stats.latent import Metric
 
+# Bins of an identity's effect, over ±5 standard deviations.
 NODES = 41
-"""Bins of an identity's effect, over ±5 standard deviations."""
+# ρ_s of two effects that add up to a pair's is below one half.
 MOST_SHARED = 0.49
-"""ρ_s of two effects that add up to a pair's is below one half."""
 
 
 def n_comparisons(metric: Metric, n_identities: int, instances: int) -> int:

@@ -30,11 +30,11 @@ from matchbound.show.shown import Shown
 Kind = Literal["impostor", "genuine", "mixed"]
 Order = Literal["random", "given"]
 
+# Identity pairs that are worked on at a time.
 _BLOCK = 1 << 20
-"""Identity pairs that are worked on at a time."""
 
+# Comparisons times instance pairs of an identity pair up to which later rounds are walked through one by one.
 _WALK = 2_000_000_000
-"""Comparisons times instance pairs of an identity pair up to which later rounds are walked through one by one."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,8 +20,8 @@ from matchbound.stats.searches import GalleryVariance, fit_searches, gallery_var
 if TYPE_CHECKING:
     from matchbound.results.searches import Searches
 
+# Latent correlations without a pilot: of two searches of one person, and of single hits on one enrolled person.
 SAME_PERSON, SAME_ENROLLED = 0.3, 0.1
-"""Latent correlations without a pilot: of two searches of one person, and of single hits on one enrolled person."""
 MOST_PEOPLE = 100_000_000
 
 

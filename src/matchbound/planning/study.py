@@ -24,14 +24,14 @@ from matchbound.stats.latent import DEFAULT, MOST, Clusters, LatentModel, Latent
 
 FEWEST_IDENTITIES = 30
 LEAST_IDENTITIES, MOST_IDENTITIES = 4, 10_000_000
+# A score beyond all scores: a threshold there has no errors of one kind.
 NOWHERE = 1e30
-"""A score beyond all scores: a threshold there has no errors of one kind."""
+# No design effect is larger than the number of comparisons of one person, and of all it is far smaller.
 MOST_EFFECT = 1e6
-"""No design effect is larger than the number of comparisons of one person, and of all it is far smaller."""
+# Draws behind each size that is tried, and behind what a plan reports.
 N_DRAWS = 1000
-"""Draws behind each size that is tried, and behind what a plan reports."""
+# Of limits of single draws, in probits.
 TOLERANCE = 1e-4
-"""Of limits of single draws, in probits."""
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+# Sizes at which the chance is drawn, as multiples of the plan's.
 FACTORS = (0.25, 0.4, 0.6, 0.8, 1.0, 1.3, 1.7)
-"""Sizes at which the chance is drawn, as multiples of the plan's."""
 
 
 def protocol_record(protocol: Protocol, path: str) -> Record:

@@ -19,6 +19,7 @@ from matchbound.readers.containers import is_frame, table_of
 from matchbound.readers.roles import assigned, plain
 from matchbound.readers.tables import Table
 
+# The names that columns go by, after `matchbound.readers.roles.plain`.
 NAMES = {
     "search": "search search_id searchid query query_id queryid qid probe probe_id probe_template query_index "
     "search_index request",
@@ -29,7 +30,6 @@ NAMES = {
     "identity": "identity probe_identity search_identity query_identity subject subject_id person person_id "
     "probe_subject label true_identity truth",
 }
-"""The names that columns go by, after `matchbound.readers.roles.plain`."""
 DISTANCES = ("distance", "dist")
 INDICES, SCORES = ("indices", "i", "labels", "ids", "neighbors", "knn"), ("scores", "distances", "d", "similarities")
 Labels = str | os.PathLike[str] | Mapping[Any, Any] | ArrayLike

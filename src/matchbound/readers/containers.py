@@ -16,10 +16,10 @@ from matchbound.readers.roles import check_names
 from matchbound.readers.tables import Table, readable
 from matchbound.readers.text import load_text_table
 
+# Bytes that a workbook may unpack to, however small it is, and for each of its bytes: a cell takes microseconds.
 SMALL_SHEET, SHEET_RATIO = 16 * 2**20, 20
-"""Bytes that a workbook may unpack to, however small it is, and for each of its bytes: a cell takes microseconds."""
+# Empty cells that the rows of a sheet may have, in all.
 MAX_EMPTY = 10_000_000
-"""Empty cells that the rows of a sheet may have, in all."""
 
 
 def table_of(data: Any) -> Table:

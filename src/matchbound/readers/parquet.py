@@ -20,8 +20,8 @@ from matchbound.scratch import room_for
 
 BATCH_BYTES = 8 << 20
 BUFFER_BYTES = 1 << 16
+# How long a vector is taken to be where only the vectors themselves say.
 USUAL_WIDTH = 512
-"""How long a vector is taken to be where only the vectors themselves say."""
 
 
 @contextmanager

@@ -16,8 +16,8 @@ from matchbound.readers.containers import table_of
 from matchbound.readers.roles import assigned, plain
 from matchbound.readers.tables import Table, once
 
+# What the column of identities may be called.
 WHO = "identity id person person_id subject subject_id speaker speaker_id user unique_id"
-"""What the column of identities may be called."""
 ATTEMPTS = {
     "identity": WHO,
     "acquired": "acquired acquire acquisition captured",

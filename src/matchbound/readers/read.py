@@ -22,6 +22,7 @@ from matchbound.readers.tables import Options, from_table
 
 __all__ = ["READERS", "file_digest", "read"]
 
+# Readers by name, and the module of `matchbound.readers.layouts` with `read_…` for each.
 READERS: dict[str, str] = {
     "voxceleb": "trials",
     "kaldi": "trials",
@@ -38,12 +39,11 @@ READERS: dict[str, str] = {
     "cimat": "cimat",
     "embedding-table": "vectors",
 }
-"""Readers by name, and the module of `matchbound.readers.layouts` with `read_…` for each."""
 
+# Memory that a row takes at the least: identities, instances and the score, and as much again to match them.
 ROW_BYTES = 80
-"""Memory that a row takes at the least: identities, instances and the score, and as much again to match them."""
+# A line of text is taken to be no longer than this.
 LINE_BYTES = 200
-"""A line of text is taken to be no longer than this."""
 
 
 class Frame(Protocol):
@@ -53,8 +53,8 @@ class Frame(Protocol):
         """A stream of its rows."""
 
 
+# What `read` takes: the path or address of a file, or a data frame.
 Readable = str | os.PathLike[str] | Frame
-"""What `read` takes: the path or address of a file, or a data frame."""
 Data = Comparisons | Embeddings
 Source = Comparisons | Embeddings | ScoreFile
 

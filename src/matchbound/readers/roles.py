@@ -37,11 +37,11 @@ _WORDS = {
     # what a reader may expect to count, and nothing here counts
     "weight": "weight weights sample_weight quality quality_score sample_quality",
 }
+# What a column is called that plays a part, after `plain`.
 WORDS = {role: tuple(words.split()) for role, words in _WORDS.items()}
-"""What a column is called that plays a part, after `plain`."""
+# Columns that may hold the decision of a system: where one contradicts the identities, these count, and a note says
+# so. A contradiction of any other column that says genuine or impostor is an error.
 DECISIONS = ("is_match", "match", "clerical_match_score")
-"""Columns that may hold the decision of a system: where one contradicts the identities, these count, and a note says
-so. A contradiction of any other column that says genuine or impostor is an error."""
 _TRUTHS = (*WORDS["genuine"], "label")
 _SIDES = (("a", "b"), ("1", "2"), ("l", "r"), ("left", "right"), ("x", "y"))
 _NAMED_SIDES = (
@@ -56,8 +56,8 @@ _NAMED_SIDES = (
     ("query", "target"),
 )
 _FEATURE = re.compile(r"^(?:feature|feat|f|x|v|e|d|dim|emb|embedding|vec|vector|encoding|pc|col)?_?(\d{1,9})$")
+# Parts that a caller can declare to be played by no column, and the words that such a column would be called.
 _OPTIONAL = {"genuine": _TRUTHS, "group": ("group",), "instance": WORDS["instance"]}
-"""Parts that a caller can declare to be played by no column, and the words that such a column would be called."""
 ROLES = (
     *("id_a", "id_b", "instance_a", "instance_b", "group_a", "group_b", "score", "genuine"),
     *("identity", "instance", "group", "embedding"),

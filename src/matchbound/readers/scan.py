@@ -22,8 +22,8 @@ from matchbound.readers.tables import Contradictions, Table, check_truths, dista
 from matchbound.readers.text import checked_blocks, read_header, split_header, table_layout
 
 BATCH_ROWS = 1 << 20
+# Characters that an engine may take for a pattern of names.
 GLOB = frozenset("*?[")
-"""Characters that an engine may take for a pattern of names."""
 
 
 @dataclass(frozen=True)

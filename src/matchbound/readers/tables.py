@@ -27,16 +27,16 @@ from matchbound.readers.roles import DECISIONS, PairRoles, RowRoles, find_roles,
 T = TypeVar("T")
 
 AGAIN = "drop the row or embed it again"
+# Comparisons without identities that a packed file may hold, however small it is, and for each of its bytes.
 UNSEEN_ROWS, UNSEEN_PER_BYTE = 2_000_000, 4
-"""Comparisons without identities that a packed file may hold, however small it is, and for each of its bytes."""
 
 _GENUINE = "1 1.0 true t yes y target tgt genuine gen mated same match"
 _IMPOSTOR = """
     0 0.0 -1 false f no n nontarget non-target non impostor imposter imp nonmated non-mated different nonmatch
     non-match
 """
+# The words that files use for genuine (True) and impostor (False), in lower case.
 GENUINE_WORDS = {word: True for word in _GENUINE.split()} | {word: False for word in _IMPOSTOR.split()}
-"""The words that files use for genuine (True) and impostor (False), in lower case."""
 
 
 def is_number(kind: Any) -> bool:

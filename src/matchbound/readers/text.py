@@ -23,17 +23,17 @@ from matchbound.readers.roles import PairRoles, RowRoles, check_names
 from matchbound.readers.tables import Options, Table, build
 
 _DELIMITERS = ("\t", ",", ";", "|")
+# Columns of numbers that a text file may have: each takes kilobytes to read, however few the lines are.
 MAX_COLUMNS = 20_000
-"""Columns of numbers that a text file may have: each takes kilobytes to read, however few the lines are."""
+# Memory is given back after each block of a table with more columns: they are many small objects.
 WIDE = 64
-"""Memory is given back after each block of a table with more columns: they are many small objects."""
+# How much text is parsed at once.
 BLOCK_BYTES = 8 << 20
-"""How much text is parsed at once."""
+# How a finite number is written.
 NUMBER = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
-"""How a finite number is written."""
 _COMMA = re.compile(r"^[+-]?\d+,\d+([eE][+-]?\d+)?$")
+# Every character that `str.split` takes for white space within a line.
 _WHITE = [chr(code).encode() for code in range(0x3001) if chr(code).isspace() and chr(code) != "\n"]
-"""Every character that `str.split` takes for white space within a line."""
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 HERE = Path(__file__).resolve().parent
+# Where a line break would divide an interval, a p-value or odds.
 UNBROKEN = re.compile(r"(?<=\d)\s?–\s?(?=[\d−])|(?<=p) (?=[=<])|(?<=[=<]) (?=\d)|(?<=1 in) (?=\d)|(?<=\b1) (?=in \d)")
-"""Where a line break would divide an interval, a p-value or odds."""
 
 
 def to_html(document: Document) -> str:

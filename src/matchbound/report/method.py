@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from matchbound.report.page import Report
 
 LABORATORY = {"system": "System", "operator": "Operator", "test_id": "Test", "date": "Date"}
+# What the parameters of a report are called where their names do not say it.
 PARAMETERS = {
     "far": "FARs asked for",
     "threshold": "Thresholds asked for",
@@ -36,7 +37,6 @@ PARAMETERS = {
     "repeats": "Repeated comparisons",
     "weighting": "Rates are means over",
 }
-"""What the parameters of a report are called where their names do not say it."""
 WILSON = (
     f"Wilson's interval at the effective number of comparisons, p(1{MINUS}p) divided by the variance and never below "
     "the number of disjoint identity pairs ({far}) or of identities ({frr})"

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from matchbound.show.figures import Histogram
     from matchbound.stats.variance import Contributions
 
+# Fewer errors do not support an operating point that nobody asked for.
 FEW_ERRORS = 10
-"""Fewer errors do not support an operating point that nobody asked for."""
 
 
 @dataclass(frozen=True)

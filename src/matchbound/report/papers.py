@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from matchbound.show.section import Document, Section, sentence_of
 from matchbound.show.tables import WORDS, Column, Table
 
+# What Markdown would read as its own.
 SPECIAL = "\\`*_{}[]<>|#~$"
-"""What Markdown would read as its own."""
+# What LaTeX would read as its own.
 ESCAPES = {
     **{c: f"\\{c}" for c in "{}&%$#_"},
     **{c: f"{{{c}}}" for c in "[]*"},  # after the end of a row, a bracket would be a length and a star a command
@@ -28,7 +29,6 @@ ESCAPES = {
     "“": "``",
     "”": "''",
 }
-"""What LaTeX would read as its own."""
 
 
 def to_text(document: Document) -> str:

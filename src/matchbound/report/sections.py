@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from matchbound.results.rates import Rate
     from matchbound.stats.variance import Contributions
 
+# Rates within this factor of each other are called about the same.
 ALIKE = 1.1
-"""Rates within this factor of each other are called about the same."""
+# So few people are a caution; so many of those who drive the uncertainty are listed.
 FEW_DRIVERS, TOP = 3, 8
-"""So few people are a caution; so many of those who drive the uncertainty are listed."""
+# A rate above this is told in percent and not as "1 in n".
 OFTEN = 0.2
-"""A rate above this is told in percent and not as "1 in n"."""
 
 
 def document(report: Report, terms: Terms = "plain") -> Document:

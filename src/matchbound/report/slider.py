@@ -15,10 +15,10 @@ from matchbound.show.section import Slider
 if TYPE_CHECKING:
     from matchbound.report.page import Point
 
+# Thresholds of the slider, with those that were asked for.
 POINTS = 390
-"""Thresholds of the slider, with those that were asked for."""
+# The same where every person counts once: each limit is then solved for on its own.
 PERSON_POINTS = 150
-"""The same where every person counts once: each limit is then solved for on its own."""
 LIMITS = ("low", "high", "upper")
 
 

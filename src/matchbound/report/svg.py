@@ -12,16 +12,16 @@ from matchbound.show.figure import Axis, Bars, Figure
 
 WIDTH, HEIGHT = 480, 370
 LEFT, RIGHT, TOP, BOTTOM = 68, 466, 16, 316
+# The left end of a list of intervals.
 EDGE = 14
-"""The left end of a list of intervals."""
+# Heights of a row of a list of intervals (its name, and its interval beneath), and above and beneath all of them.
 STEP, HEAD, FOOT = 42, 12, 50
-"""Heights of a row of a list of intervals (its name, and its interval beneath), and above and beneath all of them."""
 LEGEND = 24
+# Lines that the style sheet tells apart.
 STYLES = 6
-"""Lines that the style sheet tells apart."""
 NAME_LENGTH = 40
+# Width of a letter of a tick's label.
 LETTER = 8.4
-"""Width of a letter of a tick's label."""
 
 
 def draw(figure: Figure) -> str:

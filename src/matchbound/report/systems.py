@@ -26,10 +26,10 @@ Against = AnySource | Mapping[str, AnySource] | Sequence[AnySource]
 KINDS = Comparisons | Embeddings | ScoreFile
 OWN_NAME = "this system"
 FALLBACK_FAR = 0.1
+# Methods that have simultaneous intervals.
 PAIRED_METHODS = ("auto", "dyadic", "latent")
-"""Methods that have simultaneous intervals."""
+# Notes that other parts of the report are about.
 ELSEWHERE = ("matched", "one-instance")
-"""Notes that other parts of the report are about."""
 MATCHES = {
     "row": "row: no instances are named, so row n of one system was matched with row n of the others",
     "identity pair": "identity pair: no instances are named, and no pair of identities occurs twice",

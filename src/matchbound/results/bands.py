@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from matchbound.counts.curve import CurveTally
     from matchbound.results.roc import RocCurve
 
+# A band begins where so many impostor comparisons match: pointwise, simultaneous.
 BAND_ERRORS, WHOLE_BAND_ERRORS = 10, 100
-"""A band begins where so many impostor comparisons match: pointwise, simultaneous."""
+# FARs at which a latent band is computed.
 LATENT_POINTS = 20
-"""FARs at which a latent band is computed."""
+# Limits as near to 0 or 1 as this are 0 or 1.
 SURE = 1e-12
-"""Limits as near to 0 or 1 as this are 0 or 1."""
 METHODS = ("auto", "latent", "wilson")
+# Thresholds at which identity pairs are counted together.
 AT_ONCE = 32
-"""Thresholds at which identity pairs are counted together."""
+# Up to so many points the sample's own variance is counted; at more it is read between points all along the curve.
 FEW_POINTS = 1000
-"""Up to so many points the sample's own variance is counted; at more it is read between points all along the curve."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CORRECTIONS = ("none", "drop-one", "rescale")
+# How many times the variance a bootstrap must give before that is said.
 OVERSTATED = 1.5
-"""How many times the variance a bootstrap must give before that is said."""
 WITH_REPLACEMENT = ("vertex", "subsets", "two-level")
 _ADVICE = {
     "naive-wilson": "naive-wilson treats comparisons that share a person as independent: its intervals can be several "
@@ -35,8 +35,8 @@ _ADVICE = {
     "two-level": "the two-level bootstrap understates FAR's variance and overstates FRR's (Fogliato, Patil & Perona "
     "2024, R2). Use method='auto' or 'vertex'",
 }
+# What to say of methods that are there to be compared with.
 ADVISED_AGAINST = {name: Note("advised-against", text) for name, text in _ADVICE.items()}
-"""What to say of methods that are there to be compared with."""
 
 
 @dataclass(frozen=True, eq=False)

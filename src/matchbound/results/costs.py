@@ -33,12 +33,13 @@ from matchbound.stats.costs import (
 from matchbound.stats.curve.rates import crossing
 from matchbound.stats.dyadic import DyadicSums, effective_number
 
+# Of a curve without every step, identities whose pairs are scored again for the part of a variance by pairs.
 SAMPLED_IDENTITIES = 200
-"""Of a curve without every step, identities whose pairs are scored again for the part of a variance by pairs."""
+# Cllr warns when so large a share of its variance rests on `CARRIERS` identities.
 CARRIED = 0.5
-"""Cllr warns when so large a share of its variance rests on `CARRIERS` identities."""
 CARRIERS = 5
 
+# Priors and costs of evaluations; of two, the primary cost is the mean of both normalised costs.
 PRESETS: dict[str, tuple[CostWeights, ...]] = {
     "sre08": (CostWeights(0.01, 10.0, 1.0),),
     "sre10": (CostWeights(0.001),),
@@ -51,7 +52,6 @@ PRESETS: dict[str, tuple[CostWeights, ...]] = {
     "sre21": (CostWeights(0.01), CostWeights(0.05)),
     "voxsrc": (CostWeights(0.05),),
 }
-"""Priors and costs of evaluations; of two, the primary cost is the mean of both normalised costs."""
 
 
 def weights_of(

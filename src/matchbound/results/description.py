@@ -154,8 +154,8 @@ def _summary(scores: FloatArray) -> Summary:
     return (float(scores.min()), float(np.median(scores)), float(scores.max())) if scores.size else None
 
 
+# Comparisons that a printed list holds.
 SHOWN = 20
-"""Comparisons that a printed list holds."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -25,8 +25,8 @@ from matchbound.stats.differences import JointSums, Models
 from matchbound.stats.families import Largest, Rng, adjusted_level, gaussian_largest, scores_of
 from matchbound.stats.intervals import t_quantile, wilson
 
+# A variance below this share of the binomial one is rounding: nothing in the data tells the systems apart.
 NOTHING = 1e-9
-"""A variance below this share of the binomial one is rounding: nothing in the data tells the systems apart."""
 RuleLimits = Callable[[Any, Ask], Limits]
 
 
@@ -98,12 +98,12 @@ class Difference(Number):
     rate_b: float
     freedom: float
     defaults: ClassVar[tuple[str, ...]] = ("default",)
+    # Interval methods of the ratio; empty where there is none.
     ratio_rules: ClassVar[Mapping[str, RuleLimits]] = {}
-    """Interval methods of the ratio; empty where there is none."""
+    # What records call the two sides.
     names: ClassVar[tuple[str, str]] = ("a", "b")
-    """What records call the two sides."""
+    # Methods whose limit towards 0 is the one that the p-value tests.
     tested: ClassVar[tuple[str, ...]] = ()
-    """Methods whose limit towards 0 is the one that the p-value tests."""
 
     if TYPE_CHECKING:
 
@@ -396,8 +396,8 @@ class FamilyRow(Shown):
         return [{**names, **self.difference.to_records()[0], **own}]
 
 
+# Differences that are looked at together, by the names of the two systems or groups.
 Family = Mapping[tuple[str, str], Difference]
-"""Differences that are looked at together, by the names of the two systems or groups."""
 
 
 def simultaneous(

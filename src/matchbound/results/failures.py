@@ -21,8 +21,8 @@ from matchbound.stats import failures as stats
 from matchbound.stats.failures import Attempts, gfar_limits, gfrr_limits, gfrr_mover, gfrr_of
 
 FEW_ERRORS = 10
+# Below this FNMR, and with fewer errors than `FEW_ERRORS`, GFRR takes FNMR's own limits.
 RARE = 0.01
-"""Below this FNMR, and with fewer errors than `FEW_ERRORS`, GFRR takes FNMR's own limits."""
 NOT_BY_PERSON = Note(
     "not-by-person",
     "it is not known who failed: attempts count as independent of each other and of the comparisons, and the interval "

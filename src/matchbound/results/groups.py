@@ -58,8 +58,8 @@ if TYPE_CHECKING:
     from matchbound.show.tables import Table
 
 Metric = Literal["far", "frr"]
+# Groups with fewer identities than this are named, and left out of comparisons between groups.
 SMALL = 10
-"""Groups with fewer identities than this are named, and left out of comparisons between groups."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,8 +71,8 @@ class Gap(Difference):
     a: Any = field(kw_only=True)
     b: Any = field(kw_only=True)
     variances: tuple[float, float] = field(kw_only=True)
+    # The interval of a rate, by a method and a level; gaps of the same groups share what was computed once.
     interval_of: Callable[[Any, str, float], Interval] = field(kw_only=True)
-    """The interval of a rate, by a method and a level; gaps of the same groups share what was computed once."""
     names: ClassVar[tuple[str, str]] = ("group_a", "group_b")
 
     def limits_of_rates(self, method: str, ask: Ask) -> list[Interval]:

@@ -18,14 +18,14 @@ from matchbound.show.numbers import level_text, percent, points_span
 from matchbound.show.shown import Shown
 
 Side = Literal["two-sided", "upper", "lower"]
+# Weights of misses and false accepts may differ by so many powers of ten.
 MOST_APART = 15
-"""Weights of misses and false accepts may differ by so many powers of ten."""
+# With fewer identities than this, the coverage of an interval is not to be relied on.
 FEW_IDENTITIES = 20
-"""With fewer identities than this, the coverage of an interval is not to be relied on."""
 
 
+# An identity that takes part in a larger share of the comparisons is named.
 LARGE_SHARE = 0.3
-"""An identity that takes part in a larger share of the comparisons is named."""
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from matchbound.stats.latent import LatentModel, LatentSettings
     from matchbound.stats.latent.model import Metric
 
+# Of larger sets of embeddings, correlations are estimated among so many identities and about so many rows.
 MOST_IDENTITIES, MOST_ROWS = 250, 800
-"""Of larger sets of embeddings, correlations are estimated among so many identities and about so many rows."""
+# Points of a curve at which the sample's own variance is taken.
 POINTS_ALONG = 40
-"""Points of a curve at which the sample's own variance is taken."""
 
 
 @dataclass(eq=False)

@@ -33,8 +33,8 @@ from matchbound.stats.dyadic import DyadicSums, effective_number
 from matchbound.stats.intervals import t_quantile
 from matchbound.stats.linkage import LinkageCounts, f1_of, f1_sums, half_sums, precision_of, precision_sums
 
+# Thresholds of a curve of precision, recall and F1.
 POINTS = 80
-"""Thresholds of a curve of precision, recall and F1."""
 
 
 class OfBothRates(Number):

@@ -15,8 +15,8 @@ from matchbound.results.number import Ask, Limits, Number, Rule, bootstrap_rules
 from matchbound.show.shown import Shown
 from matchbound.stats.intervals import effective_n, t_quantile, wilson
 
+# ``draw(method, n_resamples, seed)`` gives replicates.
 Draw = Callable[[str, int, int], FloatArray]
-"""``draw(method, n_resamples, seed)`` gives replicates."""
 
 
 def _t(loss: MeanLoss, ask: Ask) -> Limits:

@@ -26,6 +26,7 @@ from matchbound.stats.resampling import seed_of
 if TYPE_CHECKING:
     from matchbound.counting.recount import Recount
 
+# Words of other packages for arguments, and ours.
 OTHER_WORDS = {
     "alpha": "level, which is 1 - alpha",
     **dict.fromkeys(("confidence_level", "confidence", "conf_level", "conf"), "level"),
@@ -34,11 +35,10 @@ OTHER_WORDS = {
     "alternative": "side",
     "n_jobs": "workers",
 }
-"""Words of other packages for arguments, and ours."""
+# Options that every rule takes: those that draw nothing ignore them.
 DRAWING = frozenset({"n_resamples", "rng", "workers"})
-"""Options that every rule takes: those that draw nothing ignore them."""
+# Options of bootstraps.
 SCHEME = frozenset({"weights", "tau", "fixed_sizes", "correction", "smooth"})
-"""Options of bootstraps."""
 
 
 class CannotFit(DataError):
@@ -100,8 +100,8 @@ class Number(Shown):
 
     rules: ClassVar[tuple[Rule, ...]] = ()
     defaults: ClassVar[tuple[str, ...]] = ()
+    # What to say about method names that belong somewhere else.
     hints: ClassVar[Mapping[str, str]] = {}
-    """What to say about method names that belong somewhere else."""
     method_argument: ClassVar[str] = "method"
 
     if TYPE_CHECKING:
@@ -132,8 +132,8 @@ class Number(Shown):
         """What a reader must know about the number; empty when there is nothing to say."""
         return ()
 
+    # The names that `interval` takes as its method.
     methods: ClassVar[tuple[str, ...]] = ("auto",)
-    """The names that `interval` takes as its method."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

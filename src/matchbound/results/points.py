@@ -39,16 +39,16 @@ if TYPE_CHECKING:
     from matchbound.stats.budget import LatentPair
     from matchbound.stats.latent import LatentSettings
 
+# FARs at which the replicates of a partial AUC are read (midpoint rule).
 AREA_STEPS = 400
-"""FARs at which the replicates of a partial AUC are read (midpoint rule)."""
 FEW_ERRORS = 10
 NONE = np.empty(0)
 
+# What to say to somebody who asks a curve for an interval of a rate at a fixed threshold.
 HINTS = dict.fromkeys(
     ("wilson", "naive-wilson", "wald"),
     "for a rate read from a curve, method='union' joins Wilson's intervals at both ends of the threshold's range",
 )
-"""What to say to somebody who asks a curve for an interval of a rate at a fixed threshold."""
 
 
 def _latent(point: CurveStatistic, ask: Ask) -> Limits:

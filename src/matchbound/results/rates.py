@@ -145,8 +145,8 @@ class Rate(Number):
     recount: Recount | None = None
     rules: ClassVar[tuple[Rule, ...]] = RATE_RULES
     defaults: ClassVar[tuple[str, ...]] = ("latent", "fallback-wilson")
+    # What counts once: ``"comparisons"`` or ``"identities"``.
     weighting: ClassVar[str] = "comparisons"
-    """What counts once: ``"comparisons"`` or ``"identities"``."""
 
     def __repr__(self) -> str:
         return f"Rate({self.metric}={self.estimate:.6g}, {self.errors}/{self.comparisons} at {self.threshold:g})"

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from matchbound.show.tables import Table
 
 
+# Points by the names of PyEER: which rate is given, and its value.
 POINTS: dict[str, tuple[str, float]] = {
     "FMR20": ("far", 0.05),
     "FMR100": ("far", 0.01),
@@ -59,7 +60,6 @@ POINTS: dict[str, tuple[str, float]] = {
     "ZeroFMR": ("far", 0.0),
     "ZeroFNMR": ("frr", 0.0),
 }
-"""Points by the names of PyEER: which rate is given, and its value."""
 FARS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 NUMBERS = (int, float, np.number)
 COLUMNS = ("far", "frr", "far_variance", "frr_variance")

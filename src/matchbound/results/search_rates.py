@@ -36,8 +36,8 @@ Gallery = Literal["random", "fixed"]
 GALLERY = frozenset({"gallery"})
 FEW_PEOPLE = 15
 FEW_ERRORS = 10.0
+# The model was studied to eight times the gallery; warnings begin at four times, and beyond sixteen there is none.
 MODEL_REACH, WARN_REACH, LAST_REACH = 8.0, 4.0, 16.0
-"""The model was studied to eight times the gallery; warnings begin at four times, and beyond sixteen there is none."""
 NAIVE = Note(
     "advised-against",
     "naive-wilson treats searches as independent: people are searched for several times and all searches share one "

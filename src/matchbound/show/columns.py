@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from matchbound.results.description import Description
     from matchbound.results.searches import SearchCurve
 
+# A longer table for people has so many rows of its beginning, and half as many of its end.
 MOST_ROWS, FIRST_ROWS = 30, 12
-"""A longer table for people has so many rows of its beginning, and half as many of its end."""
+# A single record with more fields than this is listed downwards.
 WIDE = 9
-"""A single record with more fields than this is listed downwards."""
 DEFF = "deff: design effect, comparisons divided by the effective sample size."
+# Fields in the unit of the record's metric.
 OWN_UNIT = ("estimate", "low", "high", "upper", "target")
-"""Fields in the unit of the record's metric."""
 RATES = ("far", "frr", "far_upper", "rate_a", "rate_b", "fpir", "fnir", "cmc", "fpir_upper", "eer", "share")
 VARIANCES = ("variance", "far_variance", "frr_variance")
 COUNTS = ("errors", "comparisons", "identities", "matched", "n_identities", "n_resamples", "searches")

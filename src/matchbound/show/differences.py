@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from matchbound.results.interval import Interval
     from matchbound.show.figure import Figure
 
+# Pairs of systems that a sentence lists by name; of more it tells the number.
 MOST_PAIRS = 6
-"""Pairs of systems that a sentence lists by name; of more it tells the number."""
 MOST_ROWS = 15
+# Differences between groups that are listed for each rate, the largest first, unless all are asked for.
 GAPS = 5
-"""Differences between groups that are listed for each rate, the largest first, unless all are asked for."""
 METRICS = ("far", "frr")
 LIMITS = ("low", "high", "level", "method")
 

@@ -14,8 +14,8 @@ from matchbound.show.numbers import target_text
 
 ScaleName = Literal["linear", "log", "probit"]
 Tick = tuple[float, str]
+# Ticks of a probit axis: every power of ten first, because the first ones get their labels first.
 PROBITS = (*(10.0**k for k in range(-9, 0)), 0.02, 0.05, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999)
-"""Ticks of a probit axis: every power of ten first, because the first ones get their labels first."""
 
 
 @dataclass(frozen=True)

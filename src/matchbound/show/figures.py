@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from matchbound.results.searches import SearchCurve
 
 DRAWN_POINTS = 2000
+# The lowest rate of searches that is drawn.
 LOWEST = 1e-5
-"""The lowest rate of searches that is drawn."""
+# Share of a kind of comparison that a histogram may leave out at either end.
 OUTSIDE = 2e-4
-"""Share of a kind of comparison that a histogram may leave out at either end."""
+# A score at an end that lies farther from the next than this share of the whole range is left out of a picture.
 OUTPOST = 0.4
-"""A score at an end that lies farther from the next than this share of the whole range is left out of a picture."""
+# Scores that differ, below which none is far from all others.
 MANY = 20
-"""Scores that differ, below which none is far from all others."""
+# Rows that a list of intervals has at most.
 MOST_ROWS = 20
-"""Rows that a list of intervals has at most."""
+# Rates of groups that differ by more than this factor are drawn on a logarithmic axis.
 FAR_AWAY = 30.0
-"""Rates of groups that differ by more than this factor are drawn on a logarithmic axis."""
 
 
 @dataclass(frozen=True, eq=False)

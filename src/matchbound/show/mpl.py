@@ -30,8 +30,8 @@ BandKind = Literal["pointwise", "simultaneous"]
 COLUMN = (3.4, 2.9)
 SMALL = 8.0
 BLUE, ORANGE, GREY = "#0b5cad", "#c4500a", "#666666"
+# Colours that people with colour-blindness tell apart, and each with a marker and a line of its own.
 CYCLE = (BLUE, ORANGE, "#117a5b", "#8c3f97", "#4d4d4d", "#b8860b")
-"""Colours that people with colour-blindness tell apart, and each with a marker and a line of its own."""
 MARKERS = ("o", "s", "^", "D", "v", "P")
 DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 1)), (0, (8, 2)))
 

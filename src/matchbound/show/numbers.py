@@ -11,10 +11,10 @@ import math
 
 MINUS = "\u2212"
 DASH = "–"
+# A rate below this is written with an exponent and without a percent sign.
 TINY = 1e-8
-"""A rate below this is written with an exponent and without a percent sign."""
+# A rate below this has two digits, others three.
 LOW = 1e-5
-"""A rate below this has two digits, others three."""
 
 
 def typed_number(word: str) -> float:

@@ -19,8 +19,8 @@ from matchbound.show.terms import say
 if TYPE_CHECKING:
     from matchbound.results.claims import Claim
 
+# The sign of each verdict, beside its word; others have a question mark.
 MARKS = {"shown": "✓", "refuted": "✗"}
-"""The sign of each verdict, beside its word; others have a question mark."""
 _AT = re.compile(r"@(far|frr|fpir)=([\d.e+-]+)")
 _RATES = re.compile(r"\b(far|frr|eer|auc|gfar|gfrr|fpir|fnir|cmc)\b")
 

@@ -11,14 +11,14 @@ from typing import Any, Literal
 
 from matchbound.show.numbers import short_count
 
+# Columns where nobody looks: a pipe, a file, a test.
 NARROW = 80
-"""Columns where nobody looks: a pipe, a file, a test."""
+# A name is not cut shorter than this.
 LEAST = 8
-"""A name is not cut shorter than this."""
 Kind = Literal["text", "name", "number", "count"]
 WORDS = ("text", "name")
+# A column of names is at least as wide as its longest name, up to this.
 NAME = 32
-"""A column of names is at least as wide as its longest name, up to this."""
 BOLD, FAINT, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 

@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from matchbound.stats.latent import LatentModel
 
 ANGLES = np.linspace(0.0, np.pi / 2.0, 7)
+# Shares of a deviate at which limits are found; a polynomial through their probits, nearly straight, gives others.
 SHARES = np.linspace(0.0, 1.0, 3)
-"""Shares of a deviate at which limits are found; a polynomial through their probits, nearly straight, gives others."""
+# Numbers of errors at which limits are found; others are interpolated on the probit scale.
 COUNTS = 12
-"""Numbers of errors at which limits are found; others are interpolated on the probit scale."""
 NODES = 400
 LEAST_RANK = 3
 STEPS = 20
+# Limits of the two rates meet when their probits are as near as this.
 CLOSE = 0.005
-"""Limits of the two rates meet when their probits are as near as this."""
 MOST_CORRELATION = 0.7
+# Rates as near to 0 or 1 as this are 0 or 1.
 SURE = 1e-12
-"""Rates as near to 0 or 1 as this are 0 or 1."""
 
 
 class RateLimits(Protocol):

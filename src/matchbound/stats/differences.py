@@ -20,8 +20,8 @@ from matchbound.counts.tally import ImpostorTally
 from matchbound.stats.dyadic import DyadicSums
 from matchbound.stats.latent.differences import DifferenceModel
 
+# The latent model of the difference of FAR (``"far"``) or FRR (``"frr"``), fitted when first asked for.
 Models = Callable[[str], DifferenceModel | None]
-"""The latent model of the difference of FAR (``"far"``) or FRR (``"frr"``), fitted when first asked for."""
 
 
 def rate_sums(joint: JointTally, metric: str, k: int = 0, u: float = 1.0, v: float = 1.0) -> DyadicSums:

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 Rng = int | np.random.Generator | None
 
 BLOCK = 500
+# Statistics that agree to this many decimals are tied.
 DECIMALS = 7
-"""Statistics that agree to this many decimals are tied."""
 TIE = 0.75 * 10.0**-DECIMALS
 
 
@@ -143,10 +143,10 @@ def adjusted_level(critical: float) -> float:
     return float(2.0 * ndtr(critical) - 1.0)
 
 
+# Differences that are not 0, over all pairs of systems: beyond, the normal approximation is as good and faster.
 MOST_TERMS = 10_000
-"""Differences that are not 0, over all pairs of systems: beyond, the normal approximation is as good and faster."""
+# A variance below this share of the plain sum of squares is rounding.
 ROUNDING = 1e-12
-"""A variance below this share of the plain sum of squares is rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,11 +263,11 @@ def flipped(terms: SignTerms, factor: float, freedom: float, *, n_resamples: int
     return largest_of(draw, n_resamples, rng)
 
 
+# Beyond, the normal approximation serves, which is instant.
 MOST_PEOPLE = 2_000
-"""Beyond, the normal approximation serves, which is instant."""
 MOST_CLUMPS = 500
+# Clumps fall independently only where they are few: at most this share of the identity pairs.
 SPARSE = 0.25
-"""Clumps fall independently only where they are few: at most this share of the identity pairs."""
 
 
 @dataclass(frozen=True, eq=False)

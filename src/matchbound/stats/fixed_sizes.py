@@ -14,8 +14,8 @@ from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.counts.tally import GenuineTally, ImpostorTally
 from matchbound.stats.variance import pair_columns
 
+# Identities that a stratum must hold: for FRR, for FAR, and for drawing identities in exchange.
 LEAST_FRR, LEAST_FAR, LEAST_DRAWN = 2, 4, 5
-"""Identities that a stratum must hold: for FRR, for FAR, and for drawing identities in exchange."""
 
 
 def pooled_sizes(sizes: IntArray, least: int) -> IntArray:

@@ -25,8 +25,8 @@ import numpy as np
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.stats.searches import search_sums
 
+# φ, from numbers of hits to values of searches.
 Value = Callable[[FloatArray], FloatArray]
-"""φ, from numbers of hits to values of searches."""
 POINTS = 201
 REACH = 8.0
 

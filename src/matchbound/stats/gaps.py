@@ -34,12 +34,12 @@ from matchbound.stats.dyadic import DyadicSums, bipartite_variance, effective_nu
 from matchbound.stats.variance import UnitRate
 
 Values = FloatArray | float
+# A group of this many effective identities has an equal say with both groups together on its own correlations.
 TRUSTED = 50.0
-"""A group of this many effective identities has an equal say with both groups together on its own correlations."""
+# An identity is never taken to leave less than this share of a group's comparisons to the others.
 LEAST_REST = 0.05
-"""An identity is never taken to leave less than this share of a group's comparisons to the others."""
+# Limits are sought on grids of so many points, each within a step of the last: to 64⁻⁷ of the range.
 STEPS, ROUNDS = 64, 7
-"""Limits are sought on grids of so many points, each within a step of the last: to 64⁻⁷ of the range."""
 
 
 @dataclass(frozen=True, eq=False)

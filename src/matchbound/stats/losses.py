@@ -17,8 +17,8 @@ from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.errors import DataError
 from matchbound.stats.resampling import Scheme, in_blocks, usable_draws
 
+# ``loss(score, genuine)`` gives one number per comparison; both arrays have shape (n,).
 Loss = Callable[[FloatArray, BoolArray], FloatArray]
-"""``loss(score, genuine)`` gives one number per comparison; both arrays have shape (n,)."""
 
 
 def cross_entropy(score: FloatArray, genuine: BoolArray) -> FloatArray:
@@ -57,12 +57,12 @@ def detection_cost(
     return loss
 
 
+# Losses by name, each with the prior that goes with it (None: all comparisons count alike).
 LOSSES: dict[str, tuple[Loss, float | None]] = {
     "cllr": (cllr, 0.5),
     "cross-entropy": (cross_entropy, None),
     "brier": (brier, None),
 }
-"""Losses by name, each with the prior that goes with it (None: all comparisons count alike)."""
 
 
 def _probability(score: FloatArray, name: str) -> FloatArray:

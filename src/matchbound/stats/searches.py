@@ -258,13 +258,13 @@ def at_rank(person: IntArray, mate: FloatArray, holder: IntArray, score: FloatAr
     return Ranked(person, crossing, margin, blamed, mate[blamed], holder[blamed, :rank], size)
 
 
+# γ: upper limits raise ρ_G by γ·ρ_w for each probit that the rate lies below TAIL_RATE.
 GALLERY_TAIL = 0.6
-"""γ: upper limits raise ρ_G by γ·ρ_w for each probit that the rate lies below TAIL_RATE."""
 TAIL_RATE = 0.05
+# FPIRs over which ρ_G is averaged; it is nowhere below that average.
 POOL = (0.02, 0.6)
-"""FPIRs over which ρ_G is averaged; it is nowhere below that average."""
+# Above this ρ_G the gallery, and not the searches, limits what can be said.
 HUBS = 0.25
-"""Above this ρ_G the gallery, and not the searches, limits what can be said."""
 MOST = 0.99
 LEAST_RANK = 3
 

@@ -43,27 +43,27 @@ if TYPE_CHECKING:
 
 
 METHODS = ("naive-wilson", "wilson", "wald", "subsets", "two-level", "vertex", "double-or-nothing", "latent")
+# For FRR at a FAR: the methods of the paper's figure on ROC curves (union is its Wilson), and `influence`.
 CURVE_METHODS: dict[str, Method] = {
     "union": NamedMethod("union"),
     "double-or-nothing": NamedMethod("double-or-nothing"),
     "smoothed double-or-nothing": NamedMethod("double-or-nothing", (("smooth", "log-normal"),)),
     "influence": NamedMethod("influence"),
 }
-"""For FRR at a FAR: the methods of the paper's figure on ROC curves (union is its Wilson), and `influence`."""
 METRICS = {"far": "FAR", "frr": "FRR", "frr@far": "FRR at FAR"}
+# What pictures show coverage against: a field of the rows, and its name.
 PANELS = {
     "nominal": ("level", "nominal coverage"),
     "rate": ("target", "true rate"),
     "identities": ("n_identities", "identities"),
 }
-"""What pictures show coverage against: a field of the rows, and its name."""
+# Colours that people with colour blindness can tell apart.
 COLOURS = ("#999999", "#0072b2", "#56b4e9", "#e69f00", "#b8860b", "#009e73", "#cc79a7", "#d55e00")
-"""Colours that people with colour blindness can tell apart."""
 RATES = {"far": (1e-4, 1e-3, 1e-2, 1e-1), "frr": (1e-3, 1e-2, 1e-1)}
+# The seed's stream that splits identities in two: none that a replication uses.
 SPLIT_STREAM = 1 << 32
-"""The seed's stream that splits identities in two: none that a replication uses."""
+# All scores of the half that sets thresholds are held at once.
 MOST_ROWS = 10_000
-"""All scores of the half that sets thresholds are held at once."""
 
 
 @dataclass(frozen=True)

@@ -23,19 +23,19 @@ from matchbound.stats.resampling import seed_of
 Centres = Literal["exponential", "gaussian", "uniform", "log-normal"]
 CENTRES: tuple[Centres, ...] = ("exponential", "gaussian", "uniform", "log-normal")
 
+# Seed of the one centre that lambs are drawn to: a constant of the population, not of a sample.
 PROTOTYPE_SEED = 20240416
-"""Seed of the one centre that lambs are drawn to: a constant of the population, not of a sample."""
 
 BINS = 1 << 16
+# Distances of normalised vectors lie in [0, 2]; they are counted in BINS bins of equal width.
 LONGEST = 2.0
-"""Distances of normalised vectors lie in [0, 2]; they are counted in BINS bins of equal width."""
 EDGES = np.linspace(0.0, LONGEST, BINS + 1)
+# Identities on each side of one part of a population.
 PART = 2000
-"""Identities on each side of one part of a population."""
+# Instances of the identities whose genuine comparisons are counted.
 GENUINE_SIZE = 10
-"""Instances of the identities whose genuine comparisons are counted."""
+# Parts are added up in this many ledgers; their spread gives the standard errors.
 LEDGERS = 20
-"""Parts are added up in this many ledgers; their spread gives the standard errors."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class Geometric:
         return sizes.astype(np.int64) if self.most is None else np.minimum(sizes, self.most).astype(np.int64)
 
 
+# The law of M_i: the same for all, drawn from a list (each entry equally likely), or geometric.
 Sizes = int | tuple[int, ...] | Geometric
-"""The law of M_i: the same for all, drawn from a list (each entry equally likely), or geometric."""
 
 
 @dataclass(frozen=True)

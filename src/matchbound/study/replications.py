@@ -30,14 +30,14 @@ from matchbound.study.models import SyntheticModel
 
 Metric = Literal["far", "frr", "frr@far"]
 Data = Comparisons | Embeddings
+# ``method(number, levels, n_resamples, seed)`` gives (low, high) at each level for a rate or a point of a curve.
 Method = Callable[[Any, FloatArray, int, int], Sequence[tuple[float, float]]]
-"""``method(number, levels, n_resamples, seed)`` gives (low, high) at each level for a rate or a point of a curve."""
 Progress = Callable[[int, int], None]
 
+# Streams of random numbers of one replication.
 DATA_STREAM, RESAMPLING_STREAM = 0, 1
-"""Streams of random numbers of one replication."""
+# Replications that one task makes.
 BLOCK = 20
-"""Replications that one task makes."""
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,8 @@ def read_cimat(
     return _embeddings(source.name, data, check_similarity(source.name, distance, similarity))
 
 
+# Bytes of JSON that a packed file may hold, however small it is, and for each of its bytes.
 SMALL_JSON, JSON_RATIO = 4 * 2**20, 5
-"""Bytes of JSON that a packed file may hold, however small it is, and for each of its bytes."""
 
 _LARGEST = float(np.finfo(np.float64).max)
 

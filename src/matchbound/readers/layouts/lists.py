@@ -21,8 +21,8 @@ from matchbound.readers.text import NUMBER, finite_number, first_line, read_deli
 
 _WITH_INSTANCES = PairRoles("score", "id_a", "id_b", "instance_a", "instance_b")
 CHECK_EVERY = 100_000
+# The instance that a four-column file compares with: the one model of the claimed identity.
 MODEL = "(model)"
-"""The instance that a four-column file compares with: the one model of the claimed identity."""
 
 
 def read_bob4(inputs: Sequence[Input], *, distance: bool | None = None) -> Comparisons:

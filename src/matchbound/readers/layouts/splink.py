@@ -108,11 +108,11 @@ def read_splink(
 
 
 SCORES = ("match_weight", "match_probability")
+# True pairs that a table of clusters may make: a large cluster makes half the square of its size.
 MOST_PAIRS = 10_000_000
-"""True pairs that a table of clusters may make: a large cluster makes half the square of its size."""
 CLUSTERS = ("cluster", "cluster_id", "entity_id", "person_id")
+# The column of labels that is added to the predictions; no column of theirs is called so.
 TRUTH = "genuine pair"
-"""The column of labels that is added to the predictions; no column of theirs is called so."""
 
 
 def _clustered(

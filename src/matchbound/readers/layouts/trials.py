@@ -21,14 +21,14 @@ from matchbound.readers.text import as_float, first_line, load_text_table, read_
 
 IdentityMap = AnyPath | Mapping[str, str]
 
+# A trial list names two instances and says whether they show one identity.
 TRIALS = PairRoles("score", instance_a="instance_a", instance_b="instance_b", genuine="genuine")
-"""A trial list names two instances and says whether they show one identity."""
 _SPEAKER = re.compile(r"^id\d+$")
+# What the columns of a list of template pairs are called; a first line of other words is a pair.
 _TEMPLATES = (
     *("template", "template_id", "template_1", "template_2", "template_a", "template_b", "template1", "template2"),
     *("t1", "t2", "enroll_template_id", "verif_template_id", "label", "genuine", "same", "is_same", "issame"),
 )
-"""What the columns of a list of template pairs are called; a first line of other words is a pair."""
 _MAP = {
     "sample": "segmentid segment_id modelid model_id model segment sample utterance utt name template_id",
     "identity": "subjectid subject_id speakerid speaker_id speaker subject identity pin sid",

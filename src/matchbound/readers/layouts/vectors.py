@@ -27,11 +27,11 @@ from matchbound.readers.layouts.trials import IdentityMap, identity_of
 from matchbound.readers.roles import PairRoles, RowRoles, find_roles
 from matchbound.readers.tables import Table, build_embeddings, check_similarity, is_number, named
 
+# Bytes that the name of an utterance may have, and numbers that a vector may have.
 LONGEST_KEY, MOST_NUMBERS = 10_000, 100_000
-"""Bytes that the name of an utterance may have, and numbers that a vector may have."""
 _KINDS = {b"FV": "<f4", b"DV": "<f8", b"FM": "<f4", b"DM": "<f8"}
+# Columns of text files that are labels even where they look like numbers.
 _LABELS = ("identity", "subject", "subject_id", "person", "person_id", "speaker", "speaker_id", "label")
-"""Columns of text files that are labels even where they look like numbers."""
 Labels = Input | str | os.PathLike[str] | ArrayLike
 
 

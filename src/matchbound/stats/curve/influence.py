@@ -26,12 +26,12 @@ from matchbound.stats.dyadic import DyadicSums, bias_factors, effective_number
 from matchbound.stats.intervals import effective_n, ndtr, ndtri, t_quantile, wilson, wilson_limits
 from matchbound.stats.resampling import block_rng
 
+# Bandwidth, in probits of FAR, of the straight line whose slope is the curve's slope.
 SLOPE_BANDWIDTH = 0.75
-"""Bandwidth, in probits of FAR, of the straight line whose slope is the curve's slope."""
 SLOPE_STEPS = np.linspace(-2.0, 2.0, 15)
 MULTIPLIER_BLOCK = 250
+# FARs around the target, as multiples of it, over which the effective sample size is averaged.
 NEIGHBOURS = np.exp(np.log(2.0) * np.linspace(-1.0, 1.0, 5))
-"""FARs around the target, as multiples of it, over which the effective sample size is averaged."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveSums, CurveTally
 
+# A rate is "at most f" when it is at most f times this: 3/10 is at most 0.3, however it was rounded.
 SLACK = 1.0 + 1e-12
-"""A rate is "at most f" when it is at most f times this: 3/10 is at most 0.3, however it was rounded."""
 
 
 @dataclass(frozen=True, eq=False)

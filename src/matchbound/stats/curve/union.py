@@ -18,10 +18,10 @@ from matchbound.stats.curve.rates import SLACK, curve_variances, index_at_far
 from matchbound.stats.intervals import effective_n, wald, wilson
 from matchbound.stats.resampling import block_rng
 
+# The level of FAR's interval, 1 − α_FAR, in the authors' program.
 LEVEL_FAR = 0.9
-"""The level of FAR's interval, 1 − α_FAR, in the authors' program."""
+# Levels for FAR among which the calibration chooses.
 LEVELS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-"""Levels for FAR among which the calibration chooses."""
 
 
 @dataclass(frozen=True, eq=False)

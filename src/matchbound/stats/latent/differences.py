@@ -30,13 +30,13 @@ from matchbound.stats.latent.fit import (
 from matchbound.stats.latent.model import Design
 from matchbound.stats.latent.probabilities import excess_of_two, implied_correlation, orthant
 
+# Rates over which correlations are averaged; their curves are nowhere below the average.
 POOLS = {"far": (0.01, 0.5), "frr": (0.02, 0.6)}
-"""Rates over which correlations are averaged; their curves are nowhere below the average."""
+# Correlations assumed where the data are too few to show any: high ones of those seen on real data.
 NO_IDENTITY_DATA, NO_PAIR_DATA = 0.1, 0.3
-"""Correlations assumed where the data are too few to show any: high ones of those seen on real data."""
 N_RANKS = 30
+# Correlations of different comparisons are kept at or below this.
 HIGHEST = 0.95
-"""Correlations of different comparisons are kept at or below this."""
 
 
 def paired_ranks(comparisons: int, metric: str = "far", n_ranks: int = N_RANKS) -> IntArray:

@@ -38,8 +38,8 @@ from matchbound.stats.variance import UnitRate
 
 N_RANKS = 60
 FEWEST = 3
+# A rank of this many errors has full weight in a curve; smaller ranks weigh in proportion.
 TRUSTED = 30.0
-"""A rank of this many errors has full weight in a curve; smaller ranks weigh in proportion."""
 
 
 def rank_grid(comparisons: int, errors: int, metric: Metric = "far") -> IntArray:

@@ -17,14 +17,14 @@ from matchbound.stats.latent.probabilities import count_tail, excess, solve_decr
 
 Metric = Literal["far", "frr"]
 Side = Literal["two-sided", "upper", "lower"]
+# Probit rates between which limits are sought.
 LOWEST, TOP = -9.0, 6.5
-"""Probit rates between which limits are sought."""
+# The largest correlation that the model uses.
 MOST = 0.98
-"""The largest correlation that the model uses."""
+# Between these rates the limits of fits from both sides of the scale go over into each other.
 BLENDED = (0.4, 0.6)
-"""Between these rates the limits of fits from both sides of the scale go over into each other."""
+# With fewer erring clusters than this, a note says so.
 FEW = 10.0
-"""With fewer erring clusters than this, a note says so."""
 
 
 @dataclass(frozen=True)

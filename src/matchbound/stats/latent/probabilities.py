@@ -26,12 +26,12 @@ from numpy.typing import ArrayLike
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.stats.intervals import ndtr
 
+# Correlations are kept within ±HIGHEST.
 HIGHEST = 0.999
-"""Correlations are kept within ±HIGHEST."""
+# The normal variable u is integrated over ±REACH.
 REACH = 8.5
-"""The normal variable u is integrated over ±REACH."""
+# From this number on, Stirling's series gives the logarithm of a factorial to 1e-11.
 SERIES = 15.0
-"""From this number on, Stirling's series gives the logarithm of a factorial to 1e-11."""
 
 
 @lru_cache(maxsize=8)
