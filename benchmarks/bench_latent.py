@@ -11,7 +11,6 @@ from timing import best, row
 
 import matchbound as mb
 from matchbound.counting.allpairs import make_job
-from matchbound.results import latent
 
 
 def run(quick: bool = False) -> list[dict[str, Any]]:
@@ -31,7 +30,7 @@ def _after_the_tally() -> dict[str, Any]:
     tally = far.recount.tally(far.recount.thresholds_at(ranks, "impostor"))
 
     def ours() -> None:
-        latent.limits(fit_far(tally), far.errors, 0.95, "two-sided")
+        fit_far(tally).limits(far.errors, 0.95, "two-sided")
 
     numbers = np.random.default_rng(0).standard_normal(100_000)
     seconds = best(ours, 15)

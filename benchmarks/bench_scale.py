@@ -205,7 +205,7 @@ def many_thresholds() -> list[Row]:
             bar,
             3,
         )
-        for top, bar in ((0.1, 1.5), (0.9, 2.0))
+        for top, bar in ((0.1, 2.5), (0.9, 2.5))
     ]
 
 
@@ -221,7 +221,7 @@ def whole_curve() -> list[Row]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ours, bare = in_turns(lambda: mb.roc(faces, workers=WORKERS), lambda: bare_product(job), 5)
-    return [row("roc, faces 13,205 x 128", ours, "bare product", bare, 3.0)]
+    return [row("roc, faces 13,205 x 128", ours, "bare product", bare, 4.5)]
 
 
 def growth() -> list[Row]:
