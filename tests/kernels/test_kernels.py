@@ -113,6 +113,7 @@ BY_CALL: dict[str, Check] = {
 
 BY_RESULT = {
     "kernels.bins.bin_block": {"prune": "none", "share": 2.0, "count": 40},
+    "kernels.count.count_block": {"prune": "none", "share": 2.0, "count": 1},
     "kernels.dense.add_columns": {"prune": "none", "share": -1.0, "count": 40},
     "kernels.dense.bin_dense_block": {"prune": "none", "share": -1.0, "count": 40},
 }

@@ -154,7 +154,8 @@ def prepare_job(
 
     with one_blas_thread():
         lengths, scales = row_lengths(raw, CODES[similarity])
-        layout = lay_out(codes, n_identities, piece_rows=PIECE_ROWS)
+        one = thresholds.size == 1
+        layout = lay_out(codes, n_identities, piece_rows=PIECE_ROWS if one else PIECE_ROWS * 3 // 4)
         factors = make_factors(raw, layout.order, lengths, scales, similarity, workers)
         screen = _choose_screen(layout, factors, thresholds, prune, workers)
         if screen is not None:
@@ -191,11 +192,11 @@ class AllPairsWorker:
         from matchbound.kernels.blocks import AT_ONCE
 
         layout, count = job.layout, job.thresholds.size
-        size, span = layout.piece_size, layout.span_rows
+        size, span, many = layout.piece_size, layout.span_rows, count > 1
         screened, room = job.screen is not None, _padded_size(layout)
 
-        def scratch(length: int, kind: DTypeLike = np.int64) -> NDArray[Any]:
-            return np.zeros(length, dtype=kind)
+        def scratch(length: int, used: bool = True, kind: DTypeLike = np.int64) -> NDArray[Any]:
+            return np.zeros(length if used else 0, dtype=kind)
 
         self.partial = PartialTally.empty(job.n_identities, count)
         self._job = job
@@ -205,26 +206,43 @@ class AllPairsWorker:
         self._bits = np.empty(room // WORD if screened else 0, dtype=np.uint64)
         self._reach = np.maximum.reduceat(job.factors.reach, layout.edges[:-1]).tolist()
         self._found = scratch(size + 4)
-        self._near = scratch(AT_ONCE, np.float32)
+        self._near = scratch(AT_ONCE, kind=np.float32)
+        self._touched = scratch(span)
         self._seen = scratch(span)
         self._events = np.empty((max(size, span * count) if job.pairs else 0, 4), dtype=np.int64)
-        self._level, self._order = scratch(size + 4), scratch(size + 4)
-        self._last = scratch(span) - 1
-        self._bins = scratch(2 * (size + (span + 64) * 65), np.int16)
-        self._packed = scratch(count + 1)
-        self._tally = scratch(WORD * (count // WORD + 1), np.int32)
-        self._columns = scratch((count + 1) * (layout.span_identities + 1), np.uint16)
+        self._level, self._order = scratch(size + 4, many), scratch(size + 4, many)
+        self._last = scratch(span, many) - 1
+        self._bins = scratch(2 * (size + (span + 64) * 65), many, np.int16)
+        self._packed = scratch(count + 1, many)
+        self._tally = scratch(WORD * (count // WORD + 1), many, np.int32)
+        self._columns = scratch((count + 1) * (layout.span_identities + 1), many, np.uint16)
         self._grid: Grid | None = None
 
     def add(self, block: int) -> None:
         for first, second in self._job.layout.tasks_of(block):
-            self._bin(first, second, *self._cut(first, second))
+            cut, band = self._cut(first, second)
+            if self._job.thresholds.size == 1:
+                self._count(first, second, cut, band)
+            else:
+                self._bin(first, second, cut, band)
 
     def _sums(self) -> Sums:
         """Where kernels add to; the partial tally may be another one from block to block."""
         from matchbound.kernels.blocks import Sums
 
         return Sums(self.partial.impostor, self.partial.genuine, self.partial.moments, self._events)
+
+    def _count(self, first: int, second: int, cut: float, band: float) -> None:
+        from matchbound.kernels.blocks import Level, Marks
+        from matchbound.kernels.count import count_block
+
+        job, sums = self._job, self._sums()
+        level = Level(float(self._values[0]), float(job.thresholds[0]))
+        marks = Marks(self._seen, self._touched, np.zeros(2, dtype=np.int64), self._found, self._near)
+        for piece in job.layout.pieces(first, second):
+            tile = self._tile(piece, cut, band)
+            count_block(self._block(piece, tile), tile, self._rows, level, marks, sums)
+            self.partial.keep(self._events[: marks.counts[1]])
 
     def _bin(self, first: int, second: int, cut: float, band: float) -> None:
         from matchbound.kernels.bins import bin_block

@@ -19,7 +19,7 @@ import numpy as np
 from matchbound.arraytypes import IntArray
 
 SPAN_ROWS = 1024
-PIECE_ROWS = 192
+PIECE_ROWS = 256
 MAX_BLOCKS = 2048
 TASKS_PER_BLOCK = 4
 

@@ -1,4 +1,4 @@
-"""Tally one block of comparisons at its thresholds: put each hit in a bin between thresholds, and book the bins.
+"""Tally one block of comparisons at many thresholds: put each hit in a bin between thresholds, and book the bins.
 
 Thresholds are sorted; a comparison in bin b matches at thresholds 0..b−1 and at no other. The tally holds
 what each *bin* adds to the sums, so that one running sum at the end gives every threshold. The r-th
@@ -12,15 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from matchbound.kernels.bits import hits64, list_bits
 from matchbound.kernels.blocks import AT_ONCE
 from matchbound.kernels.compiling import compiled, inlined
+from matchbound.kernels.count import COLUMN, expect_genuine, list_block, values_of
 from matchbound.kernels.dense import FEW_ROWS
 from matchbound.kernels.grid import cell_of, exact_bin, fine_bin
-from matchbound.kernels.product import dot32
-
-# A hit is row·2³² + column, both counted from the corner of the block.
-COLUMN = (1 << 32) - 1
 
 
 @compiled()
@@ -32,66 +28,13 @@ def bin_block(block: Any, tile: Any, data: Any, grid: Any, books: Any, sums: Any
     """
     books.counts[1] = 0
     if tile.diagonal:
-        _expect_genuine(tile, data, sums.genuine)
-    n = _list_block(block, tile, data.screened, books.found)
+        expect_genuine(tile, data, sums.genuine)
+    n = list_block(block, tile, data.screened, books.found)
     n = _find_bins(block, tile, data, grid, books, n)
     if books.carry.shape[0] > 0:
         _book_large(tile, data, books, sums, n)
     else:
         _book(tile, data, books, sums, n)
-
-
-@inlined
-def _list_block(block: Any, tile: Any, screened: bool, found: Any) -> int:
-    """Write the hits of a block to `found`, row by row, and count them; of a diagonal block, those behind the row.
-
-    Whole words of 64 are looked at, and what is beside the columns of the tile is left out.
-    """
-    product, bits, cut, shift = block.product, block.bits, np.float32(tile.cut), block.shift
-    every = ~np.uint64(0)
-    last = (shift + tile.cols - 1) >> 6
-    right = every >> np.uint64(63 - ((shift + tile.cols - 1) & 63))
-    behind = shift + tile.row0 + 1 - tile.col0
-    n = 0
-    for r in range(tile.rows):
-        at = r * block.stride
-        c = behind + r if tile.diagonal and behind + r > shift else shift
-        left = every << np.uint64(c & 63)
-        for w in range(c >> 6, last + 1):
-            word = bits[(at >> 6) + w] if screened else hits64(product, at + (w << 6), cut)
-            word &= left
-            left = every
-            if w == last:
-                word &= right
-            n = list_bits(word, (r << 32) + (w << 6) - shift, n, found)
-    return n
-
-
-@inlined
-def _values_of(block: Any, tile: Any, data: Any, found: Any, start: int, count: int, values: Any) -> None:
-    """Products of found[start..start + count − 1]: those of the block, or taken now where it holds bits."""
-    product, left, right = block.product, data.left, data.right
-    width, row0, col0 = left.shape[1], tile.row0, tile.col0
-    if data.screened:
-        for h in range(count):
-            hit = found[start + h]
-            values[h] = dot32(left, right, row0 + (hit >> 32), col0 + (hit & COLUMN), width)
-    else:
-        for h in range(count):
-            hit = found[start + h]
-            values[h] = product[(hit >> 32) * block.stride + block.shift + (hit & COLUMN)]
-
-
-@inlined
-def _expect_genuine(tile: Any, data: Any, genuine: Any) -> None:
-    """Take every genuine comparison of a block for a failure; booking takes those that match back."""
-    owner, stop = data.owner, data.stop
-    begin, end = tile.col0, tile.col0 + tile.cols
-    for g in range(tile.row0, tile.row0 + tile.rows):
-        first = g + 1 if g + 1 > begin else begin
-        last = stop[owner[g]] if stop[owner[g]] < end else end
-        if last > first:
-            genuine[owner[g], 0] += last - first
 
 
 @inlined
@@ -102,7 +45,7 @@ def _find_bins(block: Any, tile: Any, data: Any, grid: Any, books: Any, n_listed
     n = 0
     for start in range(0, n_listed, AT_ONCE):
         count = min(AT_ONCE, n_listed - start)
-        _values_of(block, tile, data, found, start, count, near)
+        values_of(block, tile, data, found, start, count, near)
         for h in range(count):
             v, hit = near[h], found[start + h]
             t = table[cell_of(v, low, per_cell) >> 2]

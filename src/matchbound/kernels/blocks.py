@@ -81,6 +81,29 @@ class Block(NamedTuple):
     shift: int
 
 
+class Level(NamedTuple):
+    """A threshold among oriented values, and among oriented scores."""
+
+    value: float
+    threshold: float
+
+
+class Marks(NamedTuple):
+    """What is known of the identity that is being scanned; carried from block to block.
+
+    seen : int64, shape (≥ identities of the columns,). n_ij so far.
+    touched : int64, same shape. Which j have one.
+    counts : int64, shape (2,). How many of `touched`, and of `Sums.events`, are filled.
+    found : int64, shape (≥ comparisons of a block + 4,); values : float32, shape (AT_ONCE,). Scratch.
+    """
+
+    seen: Array
+    touched: Array
+    counts: Array
+    found: Array
+    values: Array
+
+
 class Books(NamedTuple):
     """Scratch of tallies at K thresholds; of pairs of identities, those of the columns are counted from the first.
 
