@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -84,6 +85,15 @@ def test_several_targets_and_a_far_in_place_of_a_threshold() -> None:
 def test_words_of_other_packages_are_answered(word: str, ours: str) -> None:
     with pytest.raises(mb.UsageError, match=f"use {ours}"):
         mb.evaluate(golden_table("larger"), 0.4).far.interval(**{word: 1})
+
+
+def test_members_of_other_packages_are_answered() -> None:
+    curve = mb.roc(golden_table("larger"))
+    for result, word, hint in ((curve.at_far(0.1), "ci", "use interval()"), (curve, "fpr", "use far")):
+        with pytest.raises(AttributeError, match=re.escape(hint)):
+            getattr(result, word)
+    with pytest.raises(AttributeError, match="no attribute 'estimat'$"):
+        curve.eer().estimat  # noqa: B018
 
 
 @pytest.mark.parametrize(

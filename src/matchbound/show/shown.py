@@ -13,6 +13,18 @@ if TYPE_CHECKING:
     from matchbound.show.section import Section
     from matchbound.show.tables import Table
 
+# What other packages call the members of a result, and what they are called here.
+OTHER_NAMES = {
+    **dict.fromkeys(("ci", "conf_int", "confint", "confidence_interval"), "interval()"),
+    **dict.fromkeys(("to_dataframe", "to_pandas", "as_frame", "df"), "to_frame()"),
+    **dict.fromkeys(("value", "point_estimate"), "estimate"),
+    "fpr": "far",
+    "fnr": "frr",
+    "tpr": "frr, which is 1 - tpr",
+    "eer": "eer of the curve: mb.roc(data).eer()",
+    "auc": "auc of the curve: mb.roc(data).auc()",
+}
+
 
 class Shown:
     """A result as records, as a dictionary, as a frame, as text and as HTML.
@@ -21,6 +33,12 @@ class Shown:
     tables are better than one made from the records.
     Warnings that belong to numbers are not raised again when a result is only shown.
     """
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            hint = f"; use {OTHER_NAMES[name]}" if name in OTHER_NAMES else ""
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=self)
 
     def to_records(self) -> list[Record]:
         """The result as flat dictionaries, one per number, of values that JSON knows."""
