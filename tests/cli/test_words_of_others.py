@@ -92,7 +92,7 @@ def test_members_of_other_packages_are_answered() -> None:
     for result, word, hint in ((curve.at_far(0.1), "ci", "use interval()"), (curve, "fpr", "use far")):
         with pytest.raises(AttributeError, match=re.escape(hint)):
             getattr(result, word)
-    with pytest.raises(AttributeError, match="no attribute 'estimat'$"):
+    with pytest.raises(AttributeError, match=r"no attribute 'estimat'$"):
         curve.eer().estimat  # noqa: B018
 
 
