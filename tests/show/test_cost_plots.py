@@ -58,26 +58,11 @@ def test_a_score_far_from_all_others_does_not_stretch_the_picture(tmp_path: Path
     assert high > float(data.score.max())
 
 
-def test_costs_by_prior(curve: results.RocCurve) -> None:
-    made = curve.costs_by_prior()
-    assert np.all(made["minimum"] <= made["actual"] + 1e-12)
-    assert np.all(made["minimum"] <= made["default"] + 1e-12)
-    prior = 0.05
-    at = float(np.interp(np.log(prior / (1 - prior)), made["log_odds"], made["minimum"]))
-    assert at / prior == pytest.approx(curve.min_dcf(prior).estimate, rel=0.01)
-    half = int(np.argmin(np.abs(made["log_odds"])))
-    assert made["actual"][half] == pytest.approx(curve.actual_dcf(0.5).estimate / 2, rel=1e-6)
-    distances = mb.Comparisons(list("aabb"), list("abab"), [0.1, 0.9, 0.8, 0.2], distance=True)
-    assert "actual" not in mb.roc(distances).costs_by_prior()
-
-
 def test_pictures(curve: results.RocCurve) -> None:
     ax = curve.plot("precision-recall", prior=0.05, label="system")
     assert ax.get_ylabel() == "precision at prior 0.05"
     ax = curve.plot("thresholds", prior=0.05)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["precision (prior 0.05)", "recall", "F1"]
-    ax = curve.plot("costs")
-    assert len(ax.get_lines()) == 3
     ax = curve.plot("det", terms="iso")
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("FMR", "FNMR")
     with pytest.raises(mb.UsageError, match="precision-recall"):
@@ -87,7 +72,7 @@ def test_pictures(curve: results.RocCurve) -> None:
 
 
 def test_pictures_from_the_shell(tmp_path: Path) -> None:
-    for kind in ("precision-recall", "thresholds", "costs"):
+    for kind in ("precision-recall", "thresholds"):
         out = tmp_path / f"{kind}.svg"
         command = ["roc", str(DATA / "balanced.csv"), "--far", "0.1", "--plot", str(out), "--kind", kind, "--quiet"]
         assert main([*command, "--output", str(tmp_path / "x.txt")]) == 0

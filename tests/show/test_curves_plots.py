@@ -116,7 +116,6 @@ def test_several_curves_in_one_picture(curve: RocCurve) -> None:
     assert shown == f"b, EER {percent(other.eer().estimate)}"
     for curves, options, match in (
         ([curve, other], {"labels": ["one"]}, "labels"),
-        ([curve, other], {"colors": ["red"]}, "colors"),
         ([3], {}, r"results of matchbound\.roc"),
         ([], {}, "no curve"),
     ):

@@ -234,7 +234,6 @@ def test_results_draw_themselves(results: list[object]) -> None:
             assert result.plot().get_figure() is plt.gcf()
             drawn += 1
     groups = next(result for result in results if type(result).__name__ == "GroupRates")
-    groups.plot("matrix")  # type: ignore[attr-defined]
     groups.plot("frr")  # type: ignore[attr-defined]
     plt.close("all")
     assert drawn >= 6

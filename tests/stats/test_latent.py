@@ -455,19 +455,6 @@ class TestRanks:
         np.testing.assert_allclose(near, exact, atol=0.1)
 
 
-def test_the_plot_shows_both_correlations(models):
-    from matchbound.show.mpl import plot_correlations
-
-    axes = plot_correlations(models["far"])
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
-        "same identity pair",
-        "one identity in common",
-    ]
-    assert axes.get_lines()[1].get_ydata()[0] == models["far"].correlations.rho_identity
-    marks = len(models["frr"].correlations.z)
-    assert len(plot_correlations(models["frr"]).get_lines()) == 1 + marks
-
-
 class TestAroundOneHalf:
     """Fits from both sides of the scale go over into each other."""
 

@@ -21,7 +21,7 @@ def groups(
     weighting: opt.Weighting = "comparisons",
     all: bool = False,
     plot: opt.Plot = None,
-    kind: Literal["far", "frr", "matrix"] = "far",
+    kind: Literal["far", "frr"] = "far",
     reading: opt.Reading = opt.READING,
     working: opt.Working = opt.WORKING,
     answer: opt.Answer = opt.ANSWER,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from matchbound.stats.fixed_sizes import LEAST_DRAWN, pooled_sizes
 from matchbound.stats.intervals import effective_n, wilson
 from matchbound.stats.resampling import Scheme, percentile
 from matchbound.stats.variance import residual_sums
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 CORRECTIONS = ("none", "drop-one", "rescale")
 # How many times the variance a bootstrap must give before that is said.
@@ -61,20 +58,6 @@ class Bootstrap(Shown):
         """The estimate with its percentile interval, and how the replicates were drawn (not the replicates)."""
         drawn = {"n_resamples": self.n_resamples, "seed": self.seed, "variance": self.variance}
         return [{"estimate": self.estimate, **limits_record(self.interval()), **drawn}]
-
-    def plot(self, ax: Axes | None = None, *, level: float = 0.95, bins: int = 40) -> Axes:
-        """A histogram of the replicates, with the estimate and the percentile interval.
-
-        Parameters
-        ----------
-        ax, level, bins
-            Axes to draw on, by default of a new figure; the interval's level; and the cells of the histogram.
-        """
-        from matchbound.show.figures import replicates_figure
-        from matchbound.show.mpl import draw
-
-        low, high = self.interval(level)
-        return draw(replicates_figure(self.replicates, self.estimate, (low, high), level, bins), ax)
 
     @property
     def variance(self) -> float:

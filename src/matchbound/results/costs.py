@@ -343,21 +343,6 @@ def ratios_wanted(curve: CurveTally, name: str) -> None:
         )
 
 
-def costs_by_prior(curve: CurveTally, log_odds: FloatArray, *, calibrated: bool) -> dict[str, FloatArray]:
-    """Normalised costs against the prior, for plots: ``minimum``, ``actual`` (where scores are ratios) and ``default``.
-
-    `log_odds`, shape (n,), is the logit of the prior; scores are log-likelihood ratios where `calibrated`.
-    """
-    far, frr = curve.far, curve.frr
-    prior = 1.0 / (1.0 + np.exp(-log_odds))
-    best = np.array([float((p * frr + (1.0 - p) * far).min()) for p in prior])
-    made: dict[str, FloatArray] = {"prior": prior, "minimum": best, "default": np.minimum(prior, 1.0 - prior)}
-    if calibrated:
-        at = np.maximum(np.searchsorted(-curve.similarity, log_odds, side="right") - 1, 0)
-        made["actual"] = prior * frr[at] + (1.0 - prior) * far[at]
-    return made
-
-
 def pair_square(curve: CurveTally, points: Sequence[int], weights: Sequence[float]) -> float:
     """Σ_{i<j} (Σ_k w_k·(n_ij − p·m_ij))², n_ij and p those of point k.
 

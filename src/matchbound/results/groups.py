@@ -315,10 +315,8 @@ class GroupRates(Judged, Groups):
 
         return group_section(self, self.to_records())
 
-    def plot(
-        self, kind: Literal["far", "frr", "matrix"] = "far", ax: Axes | None = None, *, level: float = 0.95
-    ) -> Axes:
-        """The rate of each group with its interval, or the matrix of impostor rates within and between groups.
+    def plot(self, kind: Literal["far", "frr"] = "far", ax: Axes | None = None, *, level: float = 0.95) -> Axes:
+        """The rate of each group with its interval.
 
         Parameters
         ----------
@@ -327,11 +325,9 @@ class GroupRates(Judged, Groups):
         level
             Of the intervals, each for its group alone.
         """
-        from matchbound.show.figures import groups_figure, matrix_figure
+        from matchbound.show.figures import groups_figure
         from matchbound.show.mpl import draw
 
-        if kind == "matrix":
-            return draw(matrix_figure(self.groups, self.matrix), ax)
         return draw(groups_figure(self, kind, self.intervals(kind, level, simultaneous=False), level), ax)
 
     @property

@@ -498,7 +498,6 @@ class RocCurve(Judged, Shown):
         band: Literal["pointwise", "simultaneous"] | None = "pointwise",
         level: float = 0.95,
         label: str | None = None,
-        color: str | None = None,
         mark: bool = True,
         bins: int = 60,
         threshold: float | None = None,
@@ -511,8 +510,7 @@ class RocCurve(Judged, Shown):
         kind
             ``"det"``: FRR against FAR on probit axes; ``"roc"``: 1 − FRR against FAR on a logarithmic axis;
             ``"scores"``: histograms of genuine and impostor scores; ``"precision-recall"``; ``"thresholds"``:
-            precision, recall and F1 against the threshold; ``"costs"``: the probability of error against the prior, at
-            the best threshold and, unless scores are distances, at that of calibrated scores (an APE plot).
+            precision, recall and F1 against the threshold.
         ax
             Axes to draw on; by default those of a new figure, which a notebook shows by itself.
         prior
@@ -521,23 +519,21 @@ class RocCurve(Judged, Shown):
             ``"iso"`` writes FMR and FNMR.
         band, level
             ``"pointwise"``, ``"simultaneous"`` or None (DET and ROC), and its coverage.
-        label, color, mark
-            Name in the legend; colour of the curve and, lighter, its band; whether to mark the equal error rate (DET).
+        label, mark
+            Name in the legend; whether to mark the equal error rate (DET).
         bins, threshold, log
             Cells of the histograms, where to draw a line, and a logarithmic height (scores).
         """
         from matchbound.show import figures, mpl
 
         draw = partial(mpl.draw, ax=ax)
+        histogram = partial(figures.score_histogram, self.tally.counted, bins)
         kinds: dict[str, Callable[[], Axes]] = {
-            "det": lambda: mpl.plot_det(self, ax=ax, band=band, level=level, labels=label, colors=color, mark=mark),
-            "roc": lambda: mpl.plot_roc(self, ax=ax, band=band, level=level, labels=label, colors=color),
-            "scores": lambda: mpl.plot_scores(self, ax=ax, bins=bins, threshold=threshold, log=log),
-            "precision-recall": lambda: mpl.draw(
-                figures.precision_recall_figure(self.linkage(prior, level), label), ax
-            ),
+            "det": lambda: mpl.plot_det(self, ax=ax, band=band, level=level, labels=label, mark=mark),
+            "roc": lambda: mpl.plot_roc(self, ax=ax, band=band, level=level, labels=label),
+            "scores": lambda: draw(figures.scores_figure(histogram(), self.distance, threshold, log=log)),
+            "precision-recall": lambda: draw(figures.precision_recall_figure(self.linkage(prior, level), label)),
             "thresholds": lambda: draw(figures.thresholds_figure(self.linkage(prior, level))),
-            "costs": lambda: draw(figures.costs_figure(self.costs_by_prior(), label)),
         }
         if kind not in kinds:
             raise UsageError(f"kind must be one of {', '.join(kinds)}; got {kind!r}")
@@ -555,21 +551,3 @@ class RocCurve(Judged, Shown):
         tail_of(level, "two-sided")
         refuse_partial(self.recount, "recall")
         return linkage_curve(self._models, prior, level)
-
-    def costs_by_prior(self, reach: float = 7.0, points: int = 201) -> dict[str, FloatArray]:
-        """The probability of error against the log odds of the prior, from −reach to reach.
-
-        Parameters
-        ----------
-        reach, points
-            The largest log odds, and how many priors.
-
-        Returns
-        -------
-        dict
-            ``log_odds``, ``prior``, ``minimum`` (over thresholds), ``default`` (always the same decision) and, unless
-            scores are distances, ``actual`` (at the threshold of calibrated log-likelihood ratios), shape (points,).
-        """
-        log_odds = np.linspace(-reach, reach, points)
-        made = costs.costs_by_prior(self.tally, log_odds, calibrated=not self.distance)
-        return {"log_odds": log_odds, **made}

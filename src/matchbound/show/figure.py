@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -88,7 +88,6 @@ class Line:
     label: str | None = None
     series: int = 0
     style: Literal["curve", "step", "dotted", "guide"] = "curve"
-    color: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +99,6 @@ class Band:
     high: FloatArray
     label: str | None = None
     series: int = 0
-    color: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +140,7 @@ class Rule:
 
     x: float
     label: str | None = None
-    style: Literal["zero", "dashed", "strong"] = "dashed"
+    style: Literal["zero", "dashed"] = "dashed"
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,8 +155,6 @@ class Figure:
         A sentence beneath it.
     y
         None for a list of intervals (`rows`), which stand beneath each other.
-    cells
-        (names, values of shape (H, H)) of a table with colours.
     cursor
         Where a marker stands at each place of a slider: x, left, right, y, top, bottom; shape (P,) each.
     start
@@ -179,7 +175,6 @@ class Figure:
     marks: tuple[Mark, ...] = ()
     rows: tuple[Row, ...] = ()
     rules: tuple[Rule, ...] = ()
-    cells: tuple[Sequence[str], FloatArray] | None = None
     cursor: Mapping[str, FloatArray] = field(default_factory=dict)
     start: int = 0
     low_matches: bool = False

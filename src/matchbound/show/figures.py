@@ -17,7 +17,7 @@ from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.counts.tally import Tally
 from matchbound.errors import UsageError
 from matchbound.show.figure import Axis, Band, Bars, Figure, Line, Mark, Row, Rule, even_axis, log_axis, probit_axis
-from matchbound.show.numbers import MINUS, level_text, percent, points, points_span, span, target_text
+from matchbound.show.numbers import MINUS, level_text, percent, points, points_span, span, target_text, threshold_text
 from matchbound.show.records import Record
 from matchbound.show.terms import metric_name, say
 
@@ -84,6 +84,8 @@ def score_histogram(curve: CurveTally, bins: int = 64, count: Callable[[FloatArr
     count
         Counts the comparisons at thresholds.
     """
+    if bins < 2:
+        raise UsageError(f"bins must be at least 2; got {bins!r}")
     score, below, total = _below(curve)
     ends, (low, high) = _ends(curve, score, below, total)
     if high - low <= 1e-9 * max(abs(high), 1e-300):  # one score, or scores all alike
@@ -135,7 +137,6 @@ def det_figure(
     curves: Sequence[RocCurve],
     names: Sequence[str | None],
     bands: Sequence[bands.Band | None],
-    colors: Sequence[str | None] = (),
     mark: bool = True,
 ) -> Figure:
     """FRR against FAR on probit axes; the equal error rate is marked, or stands in the legend of several curves."""
@@ -149,7 +150,7 @@ def det_figure(
             if len(curves) > 1:
                 name = f"{name}, {text}" if name else text
             marks.append(Mark(rate, rate, text if len(curves) == 1 else None, k))
-        lines.append(Line(*drawn_points(curve), name, k, color=colors[k] if colors else None))
+        lines.append(Line(*drawn_points(curve), name, k))
     if mark:
         corner = np.array([max(low, ends[0]), min(high, ends[1])])  # within both axes, or it would bend
         lines.append(Line(corner, corner, style="guide"))
@@ -159,7 +160,7 @@ def det_figure(
         probit_axis(say("FAR"), low, high),
         probit_axis(say("FRR"), *ends),
         f"{say('FAR')} from {target_text(low)} to 50%.",
-        bands=_bands(bands, colors),
+        bands=_bands(bands),
         lines=tuple(lines),
         marks=tuple(marks),
     )
@@ -169,7 +170,6 @@ def roc_figure(
     curves: Sequence[RocCurve],
     names: Sequence[str | None],
     bands: Sequence[bands.Band | None],
-    colors: Sequence[str | None] = (),
 ) -> Figure:
     """1 − FRR against FAR on a logarithmic axis."""
     low = min(_lowest(curve) for curve in curves)
@@ -178,17 +178,17 @@ def roc_figure(
     for k, (curve, name) in enumerate(zip(curves, names, strict=True)):
         far, frr = drawn_points(curve)
         shown = far > 0.0
-        lines.append(Line(far[shown], 1.0 - frr[shown], name, k, color=colors[k] if colors else None))
+        lines.append(Line(far[shown], 1.0 - frr[shown], name, k))
         worst = max(worst, float(frr[shown].max(initial=0.0)))
     floor = min(max(math.floor((1.0 - worst) * 10.0 - 1e-9) / 10.0, 0.0), 0.9)
     y = even_axis(f"1 {MINUS} {say('FRR')}", floor, 1.0, 5, write=lambda value: target_text(round(value, 9)))
     described = f"{say('FAR')} from {target_text(low)} to 100%."
     x = log_axis(say("FAR"), low, 1.0)
-    return Figure("roc", "ROC curve", x, y, described, bands=_bands(bands, colors, True), lines=tuple(lines))
+    return Figure("roc", "ROC curve", x, y, described, bands=_bands(bands, True), lines=tuple(lines))
 
 
-def scores_figure(made: Histogram, distance: bool, rules: Sequence[Rule] = (), *, log: bool = False) -> Figure:
-    """Histograms of genuine and impostor scores, each with area 1."""
+def scores_figure(made: Histogram, distance: bool, threshold: float | None = None, *, log: bool = False) -> Figure:
+    """Histograms of genuine and impostor scores, each with area 1, and a line at a threshold."""
     width = np.diff(made.edges)
     bars = tuple(
         Bars(made.edges, counts / max(int(counts.sum()), 1) / width, name, series)
@@ -198,11 +198,12 @@ def scores_figure(made: Histogram, distance: bool, rules: Sequence[Rule] = (), *
     top, least = float(heights.max()) or 1.0, float(heights[heights > 0.0].min(initial=1.0))
     y = log_axis("density", least / 2.0, 2.0 * top) if log else Axis("density", 0.0, 1.12 * top)
     x = even_axis("distance" if distance else "similarity", float(made.edges[0]), float(made.edges[-1]))
+    rules = () if threshold is None else (Rule(threshold, f"threshold {threshold_text(threshold)}"),)
     described = (
         f"Histogram of scores from {made.edges[0]:.4g} to {made.edges[-1]:.4g}: {made.genuine.sum():,} genuine and "
         f"{made.impostor.sum():,} impostor comparisons."
     )
-    return Figure("scores", "Scores", x, y, described, bars=bars, rules=tuple(rules), low_matches=distance)
+    return Figure("scores", "Scores", x, y, described, bars=bars, rules=rules, low_matches=distance)
 
 
 def rates_figure(rows: Sequence[tuple[str, float, float, float, float]], level: float) -> Figure:
@@ -220,21 +221,6 @@ def rates_figure(rows: Sequence[tuple[str, float, float, float, float]], level: 
     x_axis = even_axis("threshold", min(at) - edge, max(at) + edge)
     y_axis = log_axis(f"rate, {level_text(level)} intervals", least / 3.0, 1.0)
     return Figure("rates", "Rates", x_axis, y_axis, bands=tuple(bands), lines=tuple(lines))
-
-
-def replicates_figure(
-    replicates: FloatArray, estimate: float, limits: tuple[float, float], level: float, bins: int = 40
-) -> Figure:
-    """A histogram of bootstrap replicates, with the estimate and an interval."""
-    counts, edges = np.histogram(100.0 * replicates, bins=bins)
-    top = 1.08 * float(counts.max())
-    ends = np.array([100.0 * limits[0], 100.0 * limits[1]])
-    band = Band(ends, np.zeros(2), np.full(2, top), f"{level_text(level)} interval", 4)
-    rule = Rule(100.0 * estimate, f"estimate {percent(estimate)}", "strong")
-    low, high = min(float(edges[0]), float(ends[0])), max(float(edges[-1]), float(ends[1]))
-    bars = Bars(edges, counts.astype(np.float64), "replicates")
-    x, y = even_axis("rate (%)", low, high), even_axis("replicates", 0.0, top)
-    return Figure("replicates", "Bootstrap replicates", x, y, bands=(band,), bars=(bars,), rules=(rule,))
 
 
 def differences_figure(records: Sequence[Record], names: Sequence[str] = (), key: str = "differences") -> Figure:
@@ -297,27 +283,6 @@ def groups_figure(rates: GroupRates, metric: str, limits: Mapping[str, Iterable[
     told = "; ".join(f"{row[0]}: {percent(row[1])}, {span(row[2], row[3])}" for row in rows)
     described = f"With {level_text(level)} intervals. {told}."
     return Figure(f"groups-{metric}", f"{name} by group", axis, None, described, rows=tuple(drawn), rules=(dashed,))
-
-
-def matrix_figure(groups: Sequence[str], rates: FloatArray) -> Figure:
-    """Impostor rates within (diagonal) and between groups, as a table with colours."""
-    return Figure("matrix", say("FAR within and between groups"), Axis("", 0.0, 1.0), None, cells=(groups, rates))
-
-
-def costs_figure(made: dict[str, FloatArray], label: str | None = None) -> Figure:
-    """The probability of error against the log odds of the prior: actual, least, and without any system (APE plot).
-
-    made
-        ``log_odds``, ``minimum``, ``default`` and, where scores are log-likelihood ratios, ``actual``; shape (n,) each.
-    """
-    x, name = made["log_odds"], "" if label is None else f"{label}: "
-    lines = [Line(x, made["actual"], f"{name}actual", 1)] if "actual" in made else []
-    lines.append(Line(x, made["minimum"], f"{name}least over thresholds"))
-    lines.append(Line(x, made["default"], "always the same decision", style="dotted"))
-    top = float(np.max([made["minimum"].max(), made.get("actual", made["minimum"]).max()]))
-    y = even_axis("probability of error", 0.0, min(1.25 * top, 0.55) if top > 0.0 else 0.5)
-    x_axis = even_axis("log odds of the prior", float(x[0]), float(x[-1]))
-    return Figure("costs", "Costs", x_axis, y, lines=tuple(lines))
 
 
 def precision_recall_figure(made: LinkageCurve, label: str | None = None) -> Figure:
@@ -390,7 +355,7 @@ def drawn_points(curve: RocCurve) -> tuple[FloatArray, FloatArray]:
     return x[at], y[at]
 
 
-def _bands(made: Sequence[bands.Band | None], colors: Sequence[str | None], flip: bool = False) -> tuple[Band, ...]:
+def _bands(made: Sequence[bands.Band | None], flip: bool = False) -> tuple[Band, ...]:
     drawn = []
     for k, band in enumerate(made):
         if band is None:
@@ -398,7 +363,7 @@ def _bands(made: Sequence[bands.Band | None], colors: Sequence[str | None], flip
         kind = "simultaneous" if band.simultaneous else "pointwise"
         label = f"{level_text(band.level)} {kind}" if len(made) == 1 else None
         low, high = (1.0 - band.high, 1.0 - band.low) if flip else (band.low, band.high)
-        drawn.append(Band(band.far, low, high, label, k, colors[k] if colors else None))
+        drawn.append(Band(band.far, low, high, label, k))
     return tuple(drawn)
 
 

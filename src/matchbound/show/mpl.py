@@ -13,17 +13,14 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import MissingExtraError, UsageError
-from matchbound.show.figure import Axis, Figure, Line, Mark, Rule, even_axis, log_axis
-from matchbound.show.figures import det_figure, roc_figure, score_histogram, scores_figure
-from matchbound.show.numbers import percent, threshold_text
-from matchbound.show.terms import say
+from matchbound.show.figure import Axis, Figure, Line
+from matchbound.show.figures import det_figure, roc_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from matchbound.results import bands
     from matchbound.results.roc import RocCurve
-    from matchbound.stats.latent import LatentModel
 
 BandKind = Literal["pointwise", "simultaneous"]
 
@@ -31,7 +28,7 @@ COLUMN = (3.4, 2.9)
 SMALL = 8.0
 BLUE, ORANGE, GREY = "#0b5cad", "#c4500a", "#666666"
 # Colours that people with colour-blindness tell apart, and each with a marker and a line of its own.
-CYCLE = (BLUE, ORANGE, "#117a5b", "#8c3f97", "#4d4d4d", "#b8860b")
+CYCLE = (BLUE, ORANGE, "#117a5b", "#8c3f97", "#4d4d4d", "#b8860b", "#c2185b", "#00838f")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 1)), (0, (8, 2)))
 
@@ -69,14 +66,11 @@ def draw_panels(figures: Sequence[Figure]) -> list[Axes]:
 
 def draw(figure: Figure, ax: Axes | None = None) -> Axes:
     """The figure on axes, by default those of a new one."""
-    listed = len(figure.rows) or (0 if figure.cells is None else len(figure.cells[0]))
     if ax is None:
-        ax = new_axes((4.6, max(0.4 * listed + 1.2, 1.6)) if listed else COLUMN)
+        ax = new_axes((4.6, max(0.4 * len(figure.rows) + 1.2, 1.6)) if figure.rows else COLUMN)
     x, y = figure.x, figure.y
-    if figure.cells is not None:
-        _draw_cells(ax, *figure.cells)
     for band in figure.bands:
-        color = band.color or CYCLE[band.series % len(CYCLE)]
+        color = CYCLE[band.series % len(CYCLE)]
         edges = (_values(y, band.low), _values(y, band.high))
         ax.fill_between(_values(x, band.x), *edges, color=color, alpha=0.2, linewidth=0.0, label=band.label)
     for line in figure.lines:
@@ -93,13 +87,11 @@ def draw(figure: Figure, ax: Axes | None = None) -> Axes:
         if mark.text:
             ax.annotate(mark.text, at, (6, 4), textcoords="offset points", fontsize=SMALL - 1.0, color=color)
     for rule in figure.rules:
-        color, width = (ORANGE, 1.4) if rule.style == "strong" else (GREY, 0.9)
         dashes = "--" if rule.style == "dashed" else "-"
-        ax.axvline(float(_values(x, rule.x)), color=color, linewidth=width, linestyle=dashes, label=rule.label)
+        ax.axvline(float(_values(x, rule.x)), color=GREY, linewidth=0.9, linestyle=dashes, label=rule.label)
     if figure.rows:
         _draw_rows(ax, figure)
-    if figure.cells is None:
-        _dress(ax, figure)
+    _dress(ax, figure)
     return ax
 
 
@@ -113,7 +105,7 @@ def _values(axis: Axis | None, values: FloatArray | float, line: Line | None = N
 
 
 def _style(line: Line) -> dict[str, Any]:
-    color = line.color or CYCLE[line.series % len(CYCLE)]
+    color = CYCLE[line.series % len(CYCLE)]
     if line.style == "curve":
         return {"color": color, "linewidth": 1.4, "linestyle": DASHES[line.series % len(DASHES)]}
     if line.style == "step":
@@ -130,18 +122,6 @@ def _draw_rows(ax: Axes, figure: Figure) -> None:
         range(len(figure.rows)), [f"{row.name} ({row.beside})" if row.beside else row.name for row in figure.rows]
     )
     ax.set_ylim(len(figure.rows) - 0.5, -0.5)
-
-
-def _draw_cells(ax: Axes, names: Any, values: FloatArray) -> None:
-    shown = np.ma.masked_invalid(values)
-    ax.imshow(shown, cmap="Blues", vmin=0.0, aspect="auto")
-    most = float(shown.max()) if shown.count() else 1.0
-    for (i, j), value in np.ndenumerate(values):
-        color = "white" if np.isfinite(value) and value > 0.6 * most else "black"
-        ax.text(j, i, percent(float(value)), ha="center", va="center", fontsize=SMALL, color=color)
-    ax.set_xticks(range(len(names)), list(names))
-    ax.set_yticks(range(len(names)), list(names))
-    ax.tick_params(labelsize=SMALL)
 
 
 def _dress(ax: Axes, figure: Figure) -> None:
@@ -179,7 +159,6 @@ def plot_det(
     ax: Axes | None = None,
     band: BandKind | None = "pointwise",
     level: float = 0.95,
-    colors: str | Sequence[str] | None = None,
     mark: bool = True,
 ) -> Axes:
     """DET curves, one or several: FRR against FAR, both on probit scales.
@@ -196,8 +175,6 @@ def plot_det(
         ``"pointwise"``, ``"simultaneous"`` or None.
     level
         Coverage of the band.
-    colors
-        Of the curves and, lighter, their bands; by default a cycle that is safe for colour-blind readers.
     mark
         Mark the equal error rate, with its value.
 
@@ -217,7 +194,7 @@ def plot_det(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['first, EER 0.901%', 'second, EER 1.57%']
     """
-    return draw(det_figure(*_several(curves, labels, band, level, colors), mark), ax)
+    return draw(det_figure(*_several(curves, labels, band, level), mark), ax)
 
 
 def plot_roc(
@@ -227,19 +204,17 @@ def plot_roc(
     ax: Axes | None = None,
     band: BandKind | None = "pointwise",
     level: float = 0.95,
-    colors: str | Sequence[str] | None = None,
 ) -> Axes:
     """ROC curves, one or several: 1 − FRR against FAR on a logarithmic scale.
 
     Parameters
     ----------
-    curves, labels, ax, band, level, colors
+    curves, labels, ax, band, level
         As in `plot_det`.
 
     Returns
     -------
     matplotlib.axes.Axes
-        The picture.
 
     See Also
     --------
@@ -252,120 +227,26 @@ def plot_roc(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('FAR', '1 − FRR')
     """
-    return draw(roc_figure(*_several(curves, labels, band, level, colors)), ax)
-
-
-def plot_scores(
-    curve: RocCurve, *, ax: Axes | None = None, bins: int = 60, threshold: float | None = None, log: bool = False
-) -> Axes:
-    """Histograms of genuine and impostor scores, each with area 1.
-
-    Parameters
-    ----------
-    curve
-        From `roc`.
-    ax
-        Axes to draw on; by default those of a new figure.
-    bins
-        Cells of the histograms.
-    threshold
-        Draw a line there.
-    log
-        Logarithmic height, for tails.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The picture.
-
-    See Also
-    --------
-    plot_det, plot_roc
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> ax = plot_scores(mb.roc(mb.demo_data()), threshold=0.6)
-    >>> ax.get_xlabel()
-    'similarity'
-    """
-    if bins < 2:
-        raise UsageError(f"bins must be at least 2; got {bins!r}")
-    rules = () if threshold is None else (Rule(threshold, f"threshold {threshold_text(threshold)}"),)
-    return draw(scores_figure(score_histogram(curve.tally.counted, bins), curve.distance, rules, log=log), ax)
-
-
-def plot_correlations(model: LatentModel, *, ax: Axes | None = None) -> Axes:
-    """Latent correlations over the error rate: dots at each threshold, lines the averages in use.
-
-    Parameters
-    ----------
-    model
-        From ``rates.far.latent_model()`` or ``rates.frr.latent_model()``.
-    ax
-        Axes to draw on; by default new ones.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The picture.
-
-    See Also
-    --------
-    Interval
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> model = mb.evaluate(mb.demo_data(), 0.6).far.latent_model()
-    >>> axes = plot_correlations(model)
-    >>> axes.get_xlabel()
-    'false accept rate'
-    """
-    from scipy.special import ndtr, ndtri
-
-    sign, far = -1.0 if model.mirrored else 1.0, model.metric == "far"
-    seen, pool = model.correlations, np.asarray(ndtri(model.settings.pool(model.metric)))
-    shown = [(seen.pair, seen.rho_pair, "same identity pair" if far else "same identity", 1)]
-    shown += [(seen.identity, seen.rho_identity, "one identity in common", 0)] if far else []
-    lines, marks = [], []
-    for values, average, label, series in shown:
-        lines.append(Line(ndtr(sign * pool), np.full(2, average), label, series))
-        marks += [
-            Mark(float(ndtr(sign * at)), float(np.clip(value, 0.0, 1.0)), series=series)
-            for at, value in zip(seen.z, values, strict=True)
-        ]
-    rates = ndtr(sign * np.concatenate([pool, seen.z]))
-    name = say("false accept" if far else "false reject") + " rate"
-    x = even_axis(name, 0.0, 1.0) if model.mirrored else log_axis(name, float(rates.min()), float(rates.max()))
-    y = even_axis("latent correlation of errors", 0.0, 1.0)
-    return draw(Figure("correlations", "Latent correlations", x, y, lines=tuple(lines), marks=tuple(marks)), ax)
+    return draw(roc_figure(*_several(curves, labels, band, level)), ax)
 
 
 def _several(
-    curves: RocCurve | Sequence[RocCurve],
-    labels: str | Sequence[str] | None,
-    band: BandKind | None,
-    level: float,
-    colors: str | Sequence[str] | None,
-) -> tuple[list[RocCurve], list[str | None], list[bands.Band | None], list[str | None]]:
-    """The curves, a name or None and a band or None for each, and a colour for each or nothing."""
+    curves: RocCurve | Sequence[RocCurve], labels: str | Sequence[str] | None, band: BandKind | None, level: float
+) -> tuple[list[RocCurve], list[str | None], list[bands.Band | None]]:
+    """The curves, and a name or None and a band or None for each."""
     several: list[Any] = list(curves) if isinstance(curves, (list, tuple)) else [curves]
     if not several:
         raise UsageError("there is no curve to draw")
     for curve in several:
-        if not all(hasattr(curve, name) for name in ("far", "frr", "tally")):
+        if not hasattr(curve, "band"):
             raise UsageError(f"curves must be results of matchbound.roc; got {type(curve).__name__}")
     names: list[str | None] = [None] * len(several)
     if labels is not None:
         names = [labels] if isinstance(labels, str) else list(labels)
-    hues: list[str | None] = [colors] if isinstance(colors, str) else list(colors or [])
     if len(names) != len(several):
         raise UsageError(f"labels must name each of the {len(several)} curves; got {len(names)}")
-    if hues and len(hues) != len(several):
-        raise UsageError(f"colors must hold one for each of the {len(several)} curves; got {len(hues)}")
     if band not in (None, "pointwise", "simultaneous"):
         raise UsageError(f"band must be 'pointwise', 'simultaneous' or None; got {band!r}")
     simultaneous = band == "simultaneous"
     drawn = [None if band is None else curve.band(level, simultaneous=simultaneous) for curve in several]
-    return several, names, drawn, hues
+    return several, names, drawn

@@ -57,8 +57,6 @@ PANELS = {
     "rate": ("target", "true rate"),
     "identities": ("n_identities", "identities"),
 }
-# Colours that people with colour blindness can tell apart.
-COLOURS = ("#999999", "#0072b2", "#56b4e9", "#e69f00", "#b8860b", "#009e73", "#cc79a7", "#d55e00")
 RATES = {"far": (1e-4, 1e-3, 1e-2, 1e-1), "frr": (1e-3, 1e-2, 1e-1)}
 # The seed's stream that splits identities in two: none that a replication uses.
 SPLIT_STREAM = 1 << 32
@@ -163,9 +161,8 @@ def _panel(title: str, rows: Sequence[CoverageRow], kind: str, level: float) -> 
         x, y, least, most = np.array(
             [(getattr(row, across), row.coverage, row.coverage_low, row.coverage_high) for row in mine], dtype=float
         ).T
-        colour = COLOURS[series % len(COLOURS)]
-        lines.append(Line(x, y, method, series, "step", colour))
-        bands.append(Band(x, least, most, color=colour))
+        lines.append(Line(x, y, method, series, "step"))
+        bands.append(Band(x, least, most, series=series))
     lowest = min(0.5, *(row.coverage_low for row in rows))
     if kind == "rate":
         x_axis = log_axis(label, 0.7 * low, high / 0.7)
