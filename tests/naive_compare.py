@@ -30,16 +30,6 @@ def sum_over_same_pair(outcomes: Sequence[Outcome]) -> float:
     return sum(w * v for a, b, w in outcomes for c, d, v in outcomes if {a, b} == {c, d})
 
 
-def sum_over_crossed(outcomes: Sequence[tuple[str, str, str, str, float]]) -> float:
-    """Σ w_x·w_y over pairs of comparisons that share a unit of the first kind or one of the second."""
-    total = 0.0
-    for a, b, p, q, w in outcomes:
-        for c, d, r, s, v in outcomes:
-            if {a, b} & {c, d} or {p, q} & {r, s}:
-                total += w * v
-    return total
-
-
 def residuals(first: Sequence[float], second: Sequence[float], u: float, v: float) -> list[float]:
     """u·(y_A − mean)/n − v·(y_B − mean)/n of each comparison."""
     n = len(first)

@@ -8,7 +8,6 @@ from matchbound.calls.evaluate import roc as roc
 from matchbound.calls.evaluate import tally as tally
 from matchbound.calls.groups import by_group as by_group
 from matchbound.calls.losses import mean_loss as mean_loss
-from matchbound.calls.losses import unit_rates as unit_rates
 from matchbound.calls.searching import compare_searches as compare_searches
 from matchbound.calls.searching import search as search
 from matchbound.counting.executors import DaskExecutor as DaskExecutor

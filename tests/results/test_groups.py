@@ -268,8 +268,6 @@ def test_a_column_is_per_row_also_where_every_person_has_one_row() -> None:
     for group in ("x", "y"):
         assert mapped[group].far.errors == by_row[group].far.errors
         assert mapped[group].far.comparisons == by_row[group].far.comparisons
-    units = [mb.unit_rates(data, 0.0, cluster=cluster).far for cluster in (label, column)]
-    assert units[0].variance == units[1].variance
 
 
 def test_a_column_of_identities_is_refused() -> None:
@@ -278,8 +276,6 @@ def test_a_column_of_identities_is_refused() -> None:
     for source, error in ((data, mb.DataError), (data.comparisons(), mb.UsageError)):
         with pytest.raises(error, match="as a mapping from identity to label"):
             by_group(source, 0.4, group=["x", "y"] * 20)
-    with pytest.raises(mb.DataError, match="as a mapping from identity to label"):
-        mb.unit_rates(data, 0.4, cluster=["x", "y"] * 20)
 
 
 def test_small_groups_are_named_and_not_dropped() -> None:

@@ -151,15 +151,8 @@ def test_intervals_of_a_loss_cover() -> None:
     assert 0.92 < np.mean(covered) < 0.98
 
 
-def test_clusters_and_arguments() -> None:
+def test_arguments() -> None:
     data = mb.demo_data(40)
-    family = {str(i): f"f{k // 2}" for k, i in enumerate(data.identities)}
-    made = mean_loss(data, "cllr", cluster=family)
-    assert made.unit == "cluster"
-    assert made.n_units == 20
-    assert made.estimate == mean_loss(data, "cllr").estimate
-    with pytest.raises(mb.UsageError, match="method='t'"):
-        made.bootstrap()
     for loss in ("hinge", lambda s, g: s[:2]):
         with pytest.raises(mb.UsageError, match="loss must"):
             mean_loss(data, loss)  # type: ignore[arg-type]
@@ -179,4 +172,3 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     table.write_text("\n".join(rows) + "\n")
     expected = mean_loss(mb.read(table), "brier").estimate
     assert mean_loss(str(table), "brier").estimate == mean_loss(mb.scan(table), "brier").estimate == expected
-    assert mb.unit_rates(mb.scan(table), 0.5).far.errors == 1

@@ -156,14 +156,6 @@ def everything() -> Iterator[object]:
 
     yield describe(data)
     yield mb.mean_loss(data, lambda score, same: (score >= 0.6) != same)
-    yield mb.unit_rates(_comparisons(), 0.6, cluster={k: k // 2 for k in range(10)})
-
-
-def _comparisons() -> mb.Comparisons:
-    rng = np.random.default_rng(1)
-    first, second = np.triu_indices(20, 1)
-    who = np.repeat(np.arange(10), 2)
-    return mb.Comparisons(who[first], who[second], rng.random(first.size))
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,6 @@ from matchbound.data.labels import (
     as_text,
     coded_labels,
     distinct_integers,
-    encode,
     merge,
     missing_words,
     text_array,
@@ -358,26 +357,6 @@ class Comparisons(Source):
 
     def _rows_among(self, kept: BoolArray) -> BoolArray:
         return kept[self.a] & kept[self.b]
-
-    def units(self, attribute: Any, name: str = "cluster") -> tuple[IntArray, IntArray, bool]:
-        """The unit on either side of each comparison, shape (n,) each, and whether each identity has one unit only.
-
-        Parameters
-        ----------
-        attribute, name
-            As for `identity_labels`; or a list of two columns with one label per comparison, for its two sides.
-        """
-        if not (isinstance(attribute, list) and len(attribute) == 2):
-            _, (codes,) = encode(self.identity_labels(attribute, name))
-            return codes[self.a], codes[self.b], True
-        columns = [coded_labels(column, name) for column in attribute]
-        for column in columns:
-            if len(column) != len(self):
-                raise DataError(f"{name} has {len(column)} labels per side and there are {len(self)} comparisons")
-        _, (a, b) = merge(*columns)
-        identity, unit = np.concatenate([self.a, self.b]), np.concatenate([a, b])
-        pairs = np.unique(identity * np.int64(int(unit.max(initial=0)) + 1) + unit)
-        return a, b, bool(pairs.size == np.unique(identity).size)
 
     @cached_property
     def _pair_keys(self) -> IntArray | None:

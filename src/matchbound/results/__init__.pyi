@@ -42,7 +42,6 @@ from matchbound.results.linkage import (
     Recall as Recall,
 )
 from matchbound.results.losses import MeanLoss as MeanLoss
-from matchbound.results.losses import UnitRates as UnitRates
 from matchbound.results.number import Number as Number
 from matchbound.results.points import (
     Auc as Auc,

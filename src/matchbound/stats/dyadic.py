@@ -10,12 +10,11 @@ rate it is the paper's (4R − 2Q)/N2².
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from matchbound.arraytypes import BoolArray, FloatArray, IntArray
+from matchbound.arraytypes import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,68 +99,9 @@ def dyadic_sums(residual: FloatArray, unit_a: IntArray, unit_b: IntArray, n_unit
     one, two, w = unit_a[between], unit_b[between], residual[between]
     shared = (np.bincount(one, w, n_units) + np.bincount(two, w, n_units)).astype(np.float64)
     keys = np.minimum(one, two) * np.int64(max(n_units, 1)) + np.maximum(one, two)
-    return DyadicSums(own, shared, _square_by([keys], w))
-
-
-def crossed_variance(
-    residual: FloatArray, unit_a: IntArray, unit_b: IntArray, other_a: IntArray, other_b: IntArray
-) -> float:
-    """Σ w_x·w_y over pairs that share a unit of the first kind (identity) or of the second (day, camera).
-
-    P(A or B) = P(A) + P(B) − P(A and B), where "A and B" is the product of two sums over shared units less repeated
-    pairs, so that four groupings of the comparisons suffice.
-    """
-    first = dyadic_sums(residual, unit_a, unit_b, _size(unit_a, unit_b)).variance
-    second = dyadic_sums(residual, other_a, other_b, _size(other_a, other_b)).variance
-    return first + second - _both(residual, unit_a, unit_b, other_a, other_b)
-
-
-def _both(residual: FloatArray, unit_a: IntArray, unit_b: IntArray, other_a: IntArray, other_b: IntArray) -> float:
-    """Σ w_x·w_y over pairs that share a unit of either kind."""
-    two, pair = unit_a != unit_b, other_a != other_b
-    units = _pair_code(unit_a, unit_b)
-    others = _pair_code(other_a, other_b)
-    every = np.ones(residual.size, dtype=bool)
-    combined: list[tuple[IntArray, IntArray, BoolArray]] = [
-        (unit_a, other_a, every),
-        (unit_a, other_b, pair),
-        (unit_b, other_a, two),
-        (unit_b, other_b, two & pair),
-    ]
-    total = _long_square(combined, residual)
-    total -= _long_square([(units, other_a, two), (units, other_b, two & pair)], residual)
-    total -= _long_square([(others, unit_a, pair), (others, unit_b, two & pair)], residual)
-    total += _long_square([(units, others, two & pair)], residual)
-    return total
-
-
-def _long_square(parts: Sequence[tuple[IntArray, IntArray, BoolArray]], residual: FloatArray) -> float:
-    """Σ over keys of (Σ residuals with the key)², each comparison under every key that it has."""
-    left = np.concatenate([one[kept] for one, _, kept in parts])
-    right = np.concatenate([two[kept] for _, two, kept in parts])
-    return _square_by([left, right], np.concatenate([residual[kept] for _, _, kept in parts]))
-
-
-def _square_by(keys: Sequence[IntArray], values: FloatArray) -> float:
-    if not values.size:
-        return 0.0
-    key = keys[0]
-    for other in keys[1:]:
-        key = key * np.int64(int(other.max()) + 1) + other
-    _, inverse = np.unique(key, return_inverse=True)
-    total = np.bincount(inverse.reshape(-1), weights=values)
-    return float(total @ total)
-
-
-def _pair_code(a: IntArray, b: IntArray) -> IntArray:
-    """A small number for each unordered pair."""
-    keys = np.minimum(a, b) * np.int64(_size(a, b)) + np.maximum(a, b)
-    _, inverse = np.unique(keys, return_inverse=True)
-    return inverse.astype(np.int64, copy=False).reshape(-1)
-
-
-def _size(a: IntArray, b: IntArray) -> int:
-    return int(max(a.max(initial=-1), b.max(initial=-1))) + 1
+    _, pair = np.unique(keys, return_inverse=True)
+    by_pair = np.bincount(pair.reshape(-1), weights=w)
+    return DyadicSums(own, shared, float(by_pair @ by_pair))
 
 
 def bipartite_variance(
@@ -183,12 +123,3 @@ def bipartite_variance(
     k = column_size if column_size > 1.0 else np.inf
     up_n, up_k = 1.0 / (1.0 - 1.0 / n), 1.0 / (1.0 - 1.0 / k)
     return up_n * r + up_k * c - up_n * up_k * (pair_square - r / k - c / n)
-
-
-def bipartite_sums(
-    residual: FloatArray, row: IntArray, column: IntArray, n_rows: int, n_columns: int
-) -> tuple[FloatArray, FloatArray, float]:
-    """(r_i, c_j, ΣD_ij²) of residuals."""
-    r: FloatArray = np.bincount(row, weights=residual, minlength=n_rows).astype(np.float64)
-    c: FloatArray = np.bincount(column, weights=residual, minlength=n_columns).astype(np.float64)
-    return r, c, _square_by([row, column], residual)
