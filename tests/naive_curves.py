@@ -96,17 +96,6 @@ def partial_auc(rows: list[Row], max_far: Fraction) -> Fraction:
     return area / max_far
 
 
-def copies(rows: list[Row], weight: dict[str, int]) -> list[Row]:
-    """The sample with weight[i] copies of identity i, which are not compared with each other."""
-    made = []
-    for a, b, s in rows:
-        if a == b:
-            made += [(f"{a}#{k}", f"{a}#{k}", s) for k in range(weight[a])]
-        else:
-            made += [(f"{a}#{k}", f"{b}#{h}", s) for k in range(weight[a]) for h in range(weight[b])]
-    return made
-
-
 def weighted_points(
     rows: list[Row], impostor_weight: list[Fraction], genuine_weight: list[Fraction]
 ) -> list[tuple[Fraction, Fraction]]:

@@ -14,31 +14,30 @@ import numpy as np
 COSINE, DOT, EUCLIDEAN = 0, 1, 2
 
 
-def impostor_sums(first: Any, second: Any, pair: Any, m: Any, pair_m: Any, weight: Any, ends: Any, _: Any) -> Any:
-    """Σn/2, ΣS², ΣSm, Σn², Σnm at each step, counted from the beginning every time."""
-    made = np.zeros((5, len(ends)), dtype=np.int64)
+def impostor_sums(first: Any, second: Any, pair: Any, m: Any, pair_m: Any, worth: Any, ends: Any, out: Any) -> Any:
+    """ΣS², ΣSm, Σn², Σnm at each step, counted from the beginning every time."""
+    made = np.zeros((4, len(ends)), dtype=out.dtype)
     for k, end in enumerate(ends.tolist()):
-        s, n, sides = {}, {}, {}
-        for i, j, p in zip(first[:end].tolist(), second[:end].tolist(), pair[:end].tolist(), strict=True):
-            s[i] = s.get(i, 0) + int(weight[j])
-            s[j] = s.get(j, 0) + int(weight[i])
-            n[p] = n.get(p, 0) + 1
-            sides[p] = int(weight[i]) * int(weight[j])
-        made[0, k] = sum(sides[p] * n[p] for p in n)
-        made[1, k] = sum(int(weight[i]) * s[i] ** 2 for i in s)
-        made[2, k] = sum(int(weight[i]) * s[i] * int(m[i]) for i in s)
-        made[3, k] = sum(2 * sides[p] * n[p] ** 2 for p in n)
-        made[4, k] = sum(2 * sides[p] * n[p] * int(pair_m[p]) for p in n)
+        s, n = {}, {}
+        rows = zip(first[:end].tolist(), second[:end].tolist(), pair[:end].tolist(), worth[:end].tolist(), strict=True)
+        for i, j, p, w in rows:
+            s[i] = s.get(i, 0) + w
+            s[j] = s.get(j, 0) + w
+            n[p] = n.get(p, 0) + w
+        made[0, k] = sum(s[i] ** 2 for i in s)
+        made[1, k] = sum(s[i] * int(m[i]) for i in s)
+        made[2, k] = sum(2 * n[p] ** 2 for p in n)
+        made[3, k] = sum(2 * n[p] * int(pair_m[p]) for p in n)
     return made
 
 
-def genuine_sums(owner: Any, g: Any, weight: Any, ends: Any, _: Any) -> Any:
-    """Σh, Σh², Σhg at each step."""
-    made = np.zeros((3, len(ends)), dtype=np.int64)
+def genuine_sums(owner: Any, g: Any, worth: Any, ends: Any, out: Any) -> Any:
+    """Σh², Σhg at each step."""
+    made = np.zeros((2, len(ends)), dtype=out.dtype)
     for k, end in enumerate(ends.tolist()):
         for i in range(len(g)):
-            h = int(np.count_nonzero(owner[:end] == i))
-            made[:, k] += int(weight[i]) * np.array([h, h * h, h * int(g[i])])
+            h = worth[:end][owner[:end] == i].sum()
+            made[:, k] += np.array([h * h, h * int(g[i])])
     return made
 
 

@@ -141,8 +141,7 @@ def test_the_union_rule_takes_the_level_of_the_authors(capsys: pytest.CaptureFix
     words = (FILE, "--far", "0.05", "--method", "union", "--quiet")
     default, named = run_json(capsys, *words), run_json(capsys, *words, "--level-far", "0.9")
     assert default["results"] == named["results"]
-    point = roc(golden_table("larger")).at_far(0.05)
-    chosen = point.calibrate_level_far(rng=0).level_far
-    calibrated = run_json(capsys, *words, "--level-far", "calibrate", "--seed", "0")["results"][0]
-    assert tuple(point.interval("union", level_far=chosen)) == (calibrated["low"], calibrated["high"])
+    (half,) = run_json(capsys, *words, "--level-far", "0.5")["results"]
+    interval = roc(golden_table("larger")).at_far(0.05).interval("union", level_far=0.5)
+    assert tuple(interval) == (half["low"], half["high"])
     assert main(["roc", *words, "--level-far", "best"]) == 2

@@ -53,16 +53,12 @@ def test_sizes_of_pairs_equal_loops(rows: list[Row], levels: list[float], distan
     assert sizes.sizes.tolist() == sorted(made)
 
 
-@given(tables(), LEVELS, st.booleans())
-def test_a_curve_is_counted_again_as_by_a_loop(rows: list[Row], levels: list[float], distance: bool) -> None:
-    """At any thresholds; at its own points, sums by themselves are those of all steps."""
+@given(tables(), st.booleans())
+def test_sums_at_points_of_a_curve_are_those_of_all_steps(rows: list[Row], distance: bool) -> None:
     source = comparisons(rows, distance)
     if source.genuine.all() or not source.genuine.any():
         return
-    curve, thresholds = curve_of_comparisons(source), np.array(levels)
-    assert_is_loop(curve.recounted(thresholds), source, thresholds, pairs=False)
-    only = curve.recounted(thresholds, genuine=True).genuine
-    np.testing.assert_array_equal(only.errors, tally_by_loop(source, levels)["genuine_errors"])
+    curve = curve_of_comparisons(source)
     points = np.arange(curve.thresholds.size)
     alone, steps = sums_of(curve.tally_at(points)), curve.sums
     for name, values in vars(steps).items():

@@ -210,7 +210,7 @@ def _curves() -> None:
         curve.at_frr(0.2).interval("vertex", n_resamples=4, rng=seed)
         for model in ("binormal", "kernel"):
             point.interval("vertex", n_resamples=4, rng=seed, smooth=model)
-        curve.tally.weighted_sums(np.random.default_rng(seed).integers(0, 4, curve.tally.n_identities))
+        _ = mb.roc(_table(seed, tied), weighting="identities").tally.sums
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(resampling, "DENSE_IDENTITIES", 0)
             mb.evaluate(_table(seed, tied), 0.5).far.bootstrap("vertex", n_resamples=7, rng=seed)

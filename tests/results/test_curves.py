@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 import matchbound as mb
@@ -20,7 +20,7 @@ from matchbound.counting.recount import tally_comparisons
 from matchbound.counting.sources import recount_of
 from matchbound.counts.curve import curve_of_tally
 from matchbound.results.roc import RocCurve
-from matchbound.stats.curve.rates import _ratio_variance, crossing, crossing_of, curve_variances
+from matchbound.stats.curve.rates import _ratio_variance, crossing, crossing_of
 from strategies import Row, comparisons, tables
 
 GOLDEN = ("balanced", "unbalanced", "incomplete", "larger")
@@ -42,23 +42,6 @@ def test_variances_at_every_threshold_equal_the_naive_ones(rows: list[Row]) -> N
     for k, threshold in enumerate(curve.thresholds):
         assert curve.far_variance[k] == pytest.approx(float(naive.far_variance(rows, threshold)), rel=1e-12, abs=1e-300)
         assert curve.frr_variance[k] == pytest.approx(float(naive.frr_variance(rows, threshold)), rel=1e-12, abs=1e-300)
-
-
-@given(tables(), st.integers(0, 2**32 - 1))
-def test_sums_of_a_drawn_sample_equal_those_of_its_copies(rows: list[Row], seed: int) -> None:
-    both_kinds(rows)
-    tally = curve_of_comparisons(comparisons(rows))
-    weight = np.random.default_rng(seed).integers(0, 4, tally.n_identities)
-    drawn = naive.copies(rows, dict(zip(tally.identities.tolist(), weight.tolist(), strict=True)))
-    genuine, impostor = naive.split(drawn)
-    assume(genuine and impostor)
-    sums = tally.weighted_sums(weight.astype(np.int64))
-    n, t = int(sums.errors_total[-1]), int(weight @ tally.genuine_comparisons)
-    assert (n, t) == (len(impostor), len(genuine))
-    made = curve_variances(sums, sums.errors_total, n, t - sums.accepted_total, t)
-    for k, threshold in enumerate(tally.thresholds):
-        assert made.far[k] == pytest.approx(float(naive.far_variance(drawn, threshold)), rel=1e-12, abs=1e-300)
-        assert made.frr[k] == pytest.approx(float(naive.frr_variance(drawn, threshold)), rel=1e-12, abs=1e-300)
 
 
 @given(tables(), st.fractions(0, 1, max_denominator=40))

@@ -21,7 +21,6 @@ from matchbound.counts.curve import complete
 from matchbound.results.interval import Interval
 from matchbound.results.roc import RocCurve
 from matchbound.stats.curve import influence as curves_influence
-from matchbound.stats.curve import union as curves_union
 from matchbound.stats.curve.bootstrap import curve_draws, curve_replicates, self_comparisons
 from matchbound.stats.curve.rates import area_terms
 from matchbound.stats.resampling import Scheme
@@ -360,20 +359,6 @@ def test_threshold_for_by_the_latent_bound() -> None:
     assert bound == pytest.approx(choice.far_upper, rel=0.02)  # fitted around another threshold
     assert choice.far_upper <= 0.05 < beyond
     assert choice.far < 0.05
-
-
-def test_calibration_of_the_union_rule() -> None:
-    curve = quiet(model(30, 4, seed=9))
-    found = curve.at_far(0.05).calibrate_level_far(0.9, n_simulations=60, rng=1)
-    assert found.reached
-    assert found.level_far in curves_union.LEVELS
-    assert np.all(np.diff(found.width) >= -1e-12)
-    assert np.all(np.diff(found.coverage) >= -1e-12)
-    assert found.coverage[list(curves_union.LEVELS).index(found.level_far)] >= 0.9
-    again = curve.at_far(0.05).calibrate_level_far(0.9, n_simulations=60, rng=1)
-    np.testing.assert_array_equal(found.coverage, again.coverage)
-    with pytest.raises(mb.UsageError, match="at_far"):
-        curve.at_frr(0.1).calibrate_level_far()
 
 
 def simulated(rng: np.random.Generator) -> RocCurve:

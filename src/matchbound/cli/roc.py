@@ -38,7 +38,7 @@ def roc(
     min_cllr: bool = False,
     plot: opt.Plot = None,
     kind: Literal["det", "roc", "scores", "precision-recall", "thresholds"] = "det",
-    level_far: Annotated[float | Literal["calibrate"] | None, Parameter(group=opt.EXPERT)] = None,
+    level_far: Annotated[float | None, Parameter(group=opt.EXPERT)] = None,
     smooth: Smooth = None,
     reading: opt.Reading = opt.READING,
     running: opt.Running = opt.RUNNING,
@@ -54,7 +54,7 @@ def roc(
         act_dcf: Prior for the actual detection cost; scores are natural log-likelihood ratios.
         min_cllr: minCllr, for scores of any scale.
         kind: What the picture shows.
-        level_far: Of union: level of FAR's interval (0.9 in the authors' program), or calibrate.
+        level_far: Of union: level of FAR's interval (0.9 in the authors' program).
     """
     from matchbound.calls.evaluate import roc as run
     from matchbound.results.number import records_of
@@ -64,7 +64,7 @@ def roc(
     claims = read_claims(claim, "curve")
     if level_far is not None and method != "union":
         raise UsageError("--level-far goes with --method union")
-    if isinstance(level_far, float):
+    if level_far is not None:
         check_rate(level_far, "--level-far", "0.9", zero=True)
     if smooth is not None and method not in CURVE_BOOTSTRAPS:
         raise UsageError("--smooth goes with the bootstraps")

@@ -16,34 +16,22 @@ from numpy.typing import NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
 from matchbound.counts.cells import tally_of_rows
-from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, PairTable, Tally
+from matchbound.counts.tally import AllPairs, PairTable, Tally
 from matchbound.errors import DataError
 
-# Sums at so few points of a curve of more comparisons than this are counted without those at every step, which need
-# the rows in order.
-FEW_POINTS, MANY_ROWS = 8, 1_000_000
-
-
-@dataclass(frozen=True, eq=False)
-class PointErrors:
-    """e_i and S_i at P thresholds, shape (P, G); an impostor error counts at both of its identities."""
-
-    genuine: IntArray
-    impostor: IntArray
+# The m_ij of tables of more comparisons than this are not kept.
+MANY_ROWS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class CurveSums:
-    """The whole-number sums behind the variances at K thresholds; int64 arrays, shape (K,) each.
+    """The sums behind the variances at K thresholds, shape (K,) each; whole numbers where comparisons are the units.
 
-    - errors_total, accepted_total: impostor comparisons that match, genuine comparisons that match.
     - ss, sm, nn, nm: ΣS_i², ΣS_i·m_i, Σn_ij², Σn_ij·m_ij (ordered pairs).
     - ee, eg: Σe_i², Σe_i·g_i.
     - mm, pair_mm, gg: Σm_i², Σm_ij² (ordered pairs), Σg_i²: the same at all thresholds.
     """
 
-    errors_total: IntArray
-    accepted_total: IntArray
     ss: IntArray
     sm: IntArray
     nn: IntArray
@@ -55,11 +43,7 @@ class CurveSums:
     gg: int
 
     def take(self, points: IntArray) -> CurveSums:
-        picked = {
-            name: getattr(self, name)[points]
-            for name in ("errors_total", "accepted_total", "ss", "sm", "nn", "nm", "ee", "eg")
-        }
-        return replace(self, **picked)
+        return replace(self, **{name: getattr(self, name)[points] for name in ("ss", "sm", "nn", "nm", "ee", "eg")})
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,29 +145,9 @@ class CurveTally:
         """The sums behind the variances at every threshold."""
         raise NotImplementedError
 
-    def errors_at(self, points: IntArray) -> PointErrors:
-        """Errors by identity at some of the thresholds, by their numbers in increasing order."""
-        raise NotImplementedError
-
-    def genuine_errors_at(self, point: int) -> IntArray:
-        """e_i at one of the thresholds, shape (G,)."""
-        return np.asarray(self.errors_at(np.array([point])).genuine[0])
-
-    def sums_at(self, points: IntArray) -> CurveSums:
-        """The sums behind the variances at some of the thresholds, by their numbers in increasing order."""
-        return self.sums.take(points)
-
     def tally_at(self, points: IntArray) -> Tally:
         """The tally at some of the thresholds, by their numbers in increasing order."""
-        errors, sums = self.errors_at(points), self.sums_at(points)
-        return Tally(
-            identities=self.identities,
-            thresholds=self.thresholds[points],
-            distance=self.distance,
-            genuine=GenuineTally(self.genuine_comparisons, errors.genuine),
-            impostor=ImpostorTally(self.impostor_comparisons, errors.impostor, sums.pair_mm, sums.nm, sums.nn),
-            instances=self.instances,
-        )
+        raise NotImplementedError
 
     def summed(self, genuine: FloatArray, impostor: FloatArray) -> tuple[FloatArray, FloatArray, float | None]:
         """Sums of what comparisons are worth that begin to match at each point of the curve.
@@ -282,58 +246,16 @@ class SortedCurve(CurveTally):
     @cached_property
     def sums(self) -> CurveSums:
         """The sums behind the variances at every threshold, from one pass over the comparisons."""
-        return self.weighted_sums(np.ones(self.n_identities, dtype=np.int64))
-
-    def weighted_sums(self, copies: IntArray) -> CurveSums:
-        """The sums of a sample with copies[i] copies of identity i, never compared with each other."""
-        from matchbound.kernels.sweep import genuine_sums, impostor_sums
-
-        number, table = self.pairs
-        m = _spread_over(table, copies)
-        out = np.zeros((5, self.thresholds.size), dtype=np.int64)
-        impostor_sums(self.first, self.second, number, m, table.count, copies, self.false_matches, out)
-        g = self.genuine_comparisons
-        matched = np.zeros((3, self.thresholds.size), dtype=np.int64)
-        genuine_sums(self.owner, g, copies, self.genuine_matches, matched)
-        gg = int((copies * g) @ g)
-        both = copies[table.first] * copies[table.second]
-        return CurveSums(
-            errors_total=out[0],
-            accepted_total=matched[0],
-            ss=out[1],
-            sm=out[2],
-            nn=out[3],
-            nm=out[4],
-            ee=gg - 2 * matched[2] + matched[1],
-            eg=gg - matched[2],
-            mm=int((copies * m) @ m),
-            pair_mm=2 * int((both * table.count) @ table.count),
-            gg=gg,
+        _, table = self.pairs
+        return running_sums(
+            self, np.broadcast_to(1, self.n_impostor), np.broadcast_to(1, self.n_genuine), self, table.count
         )
 
-    def genuine_errors_at(self, point: int) -> IntArray:
-        """e_i at one of the thresholds, from the genuine comparisons alone."""
-        return np.asarray(self.recounted(self.thresholds[[point]], genuine=True).genuine.errors[0])
-
-    def sums_at(self, points: IntArray) -> CurveSums:
-        if points.size > FEW_POINTS or self.a.size <= MANY_ROWS:
-            return self.sums.take(points)
-        return sums_of(self.tally_at(points))
-
     def tally_at(self, points: IntArray) -> Tally:
-        return self.recounted(self.thresholds[points])
-
-    def recounted(self, thresholds: FloatArray, *, genuine: bool = False) -> Tally:
-        """The tally at any thresholds; with `genuine`, what it says of impostor comparisons means nothing."""
-        rows = np.flatnonzero(self.a == self.b) if genuine else slice(None)
         return tally_of_rows(
-            self.a[rows], self.b[rows], self.row_similarity[rows], thresholds, self.identities, self.distance,
-            instances=self.instances, compared=not genuine and self.a.size <= MANY_ROWS,
+            self.a, self.b, self.row_similarity, self.thresholds[points], self.identities, self.distance,
+            instances=self.instances, compared=self.a.size <= MANY_ROWS,
         )  # fmt: skip
-
-    def errors_at(self, points: IntArray) -> PointErrors:
-        tally = self.tally_at(points)
-        return PointErrors(tally.genuine.errors, tally.impostor.errors)
 
     def summed(
         self,
@@ -353,13 +275,36 @@ class SortedCurve(CurveTally):
         return own, shared, float(pair @ pair)
 
 
+def running_sums(
+    rows: SortedCurve,
+    impostor_weights: NDArray[Any],
+    genuine_weights: NDArray[Any],
+    units: CurveTally,
+    pair_units: NDArray[Any],
+) -> CurveSums:
+    """The sums at every threshold of comparisons that weigh something each, strictest first.
+
+    `units` says what identities are compared with, and `pair_units`, shape (P,), what an identity pair is worth in all.
+    """
+    from matchbound.kernels.sweep import genuine_sums, impostor_sums
+
+    m, g = units.impostor_comparisons, units.genuine_comparisons
+    between = np.zeros((4, rows.thresholds.size), dtype=impostor_weights.dtype)
+    number, _ = rows.pairs
+    impostor_sums(rows.first, rows.second, number, m, pair_units, impostor_weights, rows.false_matches, between)
+    inside = np.zeros((2, rows.thresholds.size), dtype=genuine_weights.dtype)
+    genuine_sums(rows.owner, g, genuine_weights, rows.genuine_matches, inside)
+    ss, sm, nn, nm = between
+    hh, hg = inside
+    gg = int(g @ g)
+    return CurveSums(ss, sm, nn, nm, gg - 2 * hg + hh, gg - hg, int(m @ m), 2 * int(pair_units @ pair_units), gg)
+
+
 def sums_of(tally: Tally) -> CurveSums:
     """The sums behind the variances at the thresholds of a tally."""
     impostor, genuine = tally.impostor, tally.genuine
     m, g = impostor.comparisons, genuine.comparisons
     return CurveSums(
-        errors_total=impostor.errors.sum(axis=1) // 2,
-        accepted_total=int(g.sum()) - genuine.errors.sum(axis=1),
         ss=np.einsum("ki,ki->k", impostor.errors, impostor.errors),
         sm=impostor.errors @ m,
         nn=impostor.sum_nn,
@@ -390,8 +335,8 @@ class SteppedCurve(CurveTally):
     def sums(self) -> CurveSums:
         return sums_of(self.tally)
 
-    def errors_at(self, points: IntArray) -> PointErrors:
-        return PointErrors(self.tally.genuine.errors[points], self.tally.impostor.errors[points])
+    def tally_at(self, points: IntArray) -> Tally:
+        return self.tally.take(points)
 
 
 def curve_of_tally(tally: Tally) -> SteppedCurve:
@@ -429,15 +374,6 @@ def _masses(similarity: FloatArray, matched: IntArray) -> tuple[FloatArray, IntA
     added = np.diff(matched, prepend=0)
     kept = np.flatnonzero(added)
     return similarity[kept], added[kept]
-
-
-def _spread_over(table: PairTable, copies: IntArray) -> IntArray:
-    """Σ_j copies_j·m_ij, shape (G,)."""
-    size = copies.size
-    left = np.bincount(table.first, weights=table.count * copies[table.second], minlength=size)
-    right = np.bincount(table.second, weights=table.count * copies[table.first], minlength=size)
-    result: IntArray = np.rint(left + right).astype(np.int64)
-    return result
 
 
 def both_kinds(genuine: int, impostor: int) -> None:

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counts.curve import CurveSums, CurveTally, PointErrors, SortedCurve
+from matchbound.counts.curve import CurveSums, CurveTally, SortedCurve, running_sums
+from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
 from matchbound.errors import DataError, argument
 
 
@@ -53,9 +54,9 @@ class UnitCurve(CurveTally):
         result: FloatArray = (1.0 / np.maximum(g, 1))[self.pooled.owner]
         return result
 
-    def errors_at(self, points: IntArray) -> PointErrors:
-        """Σ_j y_ij and y_i of each identity at some of the thresholds, float64."""
-        curve, size = self.pooled, self.n_identities
+    def tally_at(self, points: IntArray) -> Tally:
+        """Σ_j y_ij and y_i of each identity at some of the thresholds, with the sums of pairs; float64."""
+        curve, size, sums = self.pooled, self.n_identities, self.sums.take(points)
         matched, accepted = np.zeros((2, points.size, size))
         for row, k in enumerate(points):
             stop, reached = int(curve.false_matches[k]), int(curve.genuine_matches[k])
@@ -64,40 +65,20 @@ class UnitCurve(CurveTally):
                 curve.second[:stop], weight, size
             )
             accepted[row] = np.bincount(curve.owner[:reached], self.genuine_weights[:reached], size)
-        left = np.maximum(self.genuine_comparisons - accepted, 0.0)
-        return PointErrors(left, matched)  # type: ignore[arg-type]
+        shares: dict[str, Any] = {"errors": np.maximum(self.genuine_comparisons - accepted, 0.0)}
+        return Tally(
+            self.identities,
+            self.thresholds[points],
+            self.distance,
+            GenuineTally(self.genuine_comparisons, **shares),
+            ImpostorTally(self.impostor_comparisons, matched, sums.pair_mm, sums.nm, sums.nn),  # type: ignore[arg-type]
+        )
 
     @cached_property
     def sums(self) -> CurveSums:
-        """When a comparison of {i, j} matches, y_ij grows by w = 1/m_ij.
-
-        ΣS² then grows by 2w(S_i + S_j + w), ΣS·k by w(k_i + k_j), Σy² by 2w(2y_ij + w), Σy by 2w (ordered
-        pairs), with k_i the partners of i.
-        """
-        curve, k = self.pooled, self.impostor_comparisons.astype(np.float64)
-        w, v = self.impostor_weights, self.genuine_weights
-        both = _before(np.concatenate([curve.first, curve.second]), np.tile(w, 2), np.tile(np.arange(w.size), 2))
-        of_pair = _before(curve.pairs[0], w, np.arange(w.size))
-        of_person = _before(curve.owner, v, np.arange(v.size))
-        impostor = [2.0 * w * (both[: w.size] + both[w.size :] + w), w * (k[curve.first] + k[curve.second])]
-        impostor += [2.0 * w * (2.0 * of_pair + w), 2.0 * w]
-        ss, sm, nn, nm = (_running(part, curve.false_matches) for part in impostor)
-        accepted_squares = _running(v * (2.0 * of_person + v), curve.genuine_matches)
-        people, accepted = float(self.n_genuine), self.n_genuine - self.false_nonmatches
-        made: dict[str, Any] = {  # shares, where a pooled curve has whole numbers
-            "errors_total": self.false_matches,
-            "accepted_total": accepted,
-            "ss": ss,
-            "sm": sm,
-            "nn": nn,
-            "nm": nm,
-            "ee": people - 2.0 * accepted + accepted_squares,
-            "eg": self.false_nonmatches,
-            "mm": float(k @ k),
-            "pair_mm": 2 * self.n_impostor,
-            "gg": self.n_genuine,
-        }
-        return CurveSums(**made)
+        """A comparison of {i, j} adds 1/m_ij to y_ij, and a pair is worth 1 in all, as an identity is."""
+        pairs = np.broadcast_to(1, self.pooled.pairs[1].count.size)
+        return running_sums(self.pooled, self.impostor_weights, self.genuine_weights, self, pairs)
 
 
 def too_many_steps(why: str) -> DataError:
@@ -144,16 +125,4 @@ def unit_curve(curve: SortedCurve) -> UnitCurve:
 def _running(amount: FloatArray, stops: IntArray) -> FloatArray:
     """Σ of the first `stops` amounts, the shape of `stops`."""
     result: FloatArray = np.concatenate([[0.0], np.cumsum(amount)])[stops]
-    return result
-
-
-def _before(owner: IntArray, amount: FloatArray, time: IntArray) -> FloatArray:
-    """Σ of the amounts that came earlier with the same owner, the shape of `amount`."""
-    order = np.lexsort((time, owner))
-    held, who = amount[order], owner[order]
-    total = np.cumsum(held) - held
-    start = np.flatnonzero(np.diff(who, prepend=-1))
-    total -= np.repeat(total[start], np.diff(np.append(start, who.size)))
-    result = np.empty_like(amount)
-    result[order] = total
     return result

@@ -15,83 +15,74 @@ from matchbound.kernels.compiling import compiled
 
 
 @compiled()
-def impostor_sums(first: Any, second: Any, pair: Any, m: Any, pair_m: Any, weight: Any, ends: Any, out: Any) -> None:
+def impostor_sums(first: Any, second: Any, pair: Any, m: Any, pair_m: Any, worth: Any, ends: Any, out: Any) -> None:
     """Running sums over ordered identity pairs at the end of each step.
-
-    Identity i stands for weight[i] copies (1 for the data themselves), which are never compared with each other.
 
     first, second : int64 arrays, shape (N,)
         The identities of each impostor comparison, strictest first.
     pair : int64 array, shape (N,)
         The number of the identity pair, in 0..P−1.
     m, pair_m : int64 arrays, shapes (G,) and (P,)
-        Comparisons of a copy of identity i (weighted), and of one copy of each side of a pair (not weighted).
-    weight : int64 array, shape (G,)
+        What the comparisons of an identity and of a pair are worth in all.
+    worth : array, shape (N,), of the type of `out`
+        What each comparison adds to n_ij, S_i and S_j: 1 where comparisons are the units.
     ends : int64 array, shape (K,)
         Impostor comparisons that match at each step, never decreasing.
-    out : int64 array, shape (5, K)
-        Σn/2 (unordered errors), ΣS², ΣSm, Σn², Σnm.
+    out : int64 or float64 array, shape (4, K)
+        ΣS², ΣSm, Σn², Σnm.
     """
-    s = np.zeros(m.size, np.int64)
-    n = np.zeros(pair_m.size, np.int64)
-    total = np.int64(0)
-    ss = np.int64(0)
-    sm = np.int64(0)
-    nn = np.int64(0)
-    nm = np.int64(0)
+    s = np.zeros(m.size, out.dtype)
+    n = np.zeros(pair_m.size, out.dtype)
+    ss = out.dtype.type(0)
+    sm = out.dtype.type(0)
+    nn = out.dtype.type(0)
+    nm = out.dtype.type(0)
     at = 0
     for k in range(ends.size):
         for c in range(at, ends[k]):
-            i, j, p = first[c], second[c], pair[c]
-            wi, wj = weight[i], weight[j]
-            both = wi * wj
-            if both == 0:
-                continue
-            total += both
-            ss += both * (2 * s[i] + wj) + both * (2 * s[j] + wi)
-            sm += both * (m[i] + m[j])
-            nn += 2 * both * (2 * n[p] + 1)
-            nm += 2 * both * pair_m[p]
-            s[i] += wj
-            s[j] += wi
-            n[p] += 1
+            i, j, p, w = first[c], second[c], pair[c], worth[c]
+            ss += 2 * w * (s[i] + s[j] + w)
+            sm += w * (m[i] + m[j])
+            nn += 2 * w * (2 * n[p] + w)
+            nm += 2 * w * pair_m[p]
+            s[i] += w
+            s[j] += w
+            n[p] += w
         at = ends[k]
-        out[0, k] = total
-        out[1, k] = ss
-        out[2, k] = sm
-        out[3, k] = nn
-        out[4, k] = nm
+        out[0, k] = ss
+        out[1, k] = sm
+        out[2, k] = nn
+        out[3, k] = nm
 
 
 @compiled()
-def genuine_sums(owner: Any, g: Any, weight: Any, ends: Any, out: Any) -> None:
+def genuine_sums(owner: Any, g: Any, worth: Any, ends: Any, out: Any) -> None:
     """Running sums over identities at the end of each step, of genuine comparisons that match.
 
     owner : int64 array, shape (T,)
         The identity of each genuine comparison, strictest first.
-    g, weight : int64 arrays, shape (G,)
-        Genuine comparisons of a copy of identity i, and its copies.
+    g : int64 array, shape (G,)
+        What the genuine comparisons of an identity are worth in all.
+    worth : array, shape (T,), of the type of `out`
+        What each comparison adds to h, the matches of its identity.
     ends : int64 array, shape (K,)
         Genuine comparisons that match at each step, never decreasing.
-    out : int64 array, shape (3, K)
-        Σh, Σh², Σhg, h the matches of one identity.
+    out : int64 or float64 array, shape (2, K)
+        Σh², Σhg.
     """
-    h = np.zeros(g.size, np.int64)
-    total = np.int64(0)
-    hh = np.int64(0)
-    hg = np.int64(0)
+    h = np.zeros(g.size, out.dtype)
+    hh = out.dtype.type(0)
+    hg = out.dtype.type(0)
     at = 0
     for k in range(ends.size):
         for c in range(at, ends[k]):
-            i = owner[c]
-            total += weight[i]
-            hh += weight[i] * (2 * h[i] + 1)
-            hg += weight[i] * g[i]
-            h[i] += 1
+            i, w = owner[c], worth[c]
+            hh += w * (2 * h[i] + w)
+            hg += w * g[i]
+            h[i] += w
         at = ends[k]
-        out[0, k] = total
-        out[1, k] = hh
-        out[2, k] = hg
+        out[0, k] = hh
+        out[1, k] = hg
 
 
 @compiled()

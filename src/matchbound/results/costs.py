@@ -165,11 +165,11 @@ class DetectionCost(CostStatistic):
     @cached_property
     def sums(self) -> DyadicSums:
         curve, order = self.curve, np.unique([point.index for point in self.points])
-        counted, by_point = curve.errors_at(order), []
+        tally, by_point = curve.tally_at(order), []
         for point in self.points:
             at = int(np.searchsorted(order, point.index))
-            genuine = counted.genuine[at], curve.genuine_comparisons
-            by_point.append(cost_sums(point.weights, genuine, (counted.impostor[at], curve.impostor_comparisons)))
+            genuine = tally.genuine.errors[at], curve.genuine_comparisons
+            by_point.append(cost_sums(point.weights, genuine, (tally.impostor.errors[at], curve.impostor_comparisons)))
         own, shared = np.mean(by_point, axis=0)
         weights = [point.weights.false_accept / (len(self.points) * curve.n_impostor) for point in self.points]
         return DyadicSums(own, shared, pair_square(curve, [point.index for point in self.points], weights))

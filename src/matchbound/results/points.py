@@ -14,7 +14,7 @@ from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.errors import DataError, UsageError, argument
 from matchbound.notes import Note
 from matchbound.results.bootstraps import Bootstrap, instance_counts, scheme_of
-from matchbound.results.interval import Interval, check_rate, named, tail_of
+from matchbound.results.interval import Interval, check_rate, named
 from matchbound.results.latent import CurveModels, why_not
 from matchbound.results.number import (
     Ask,
@@ -32,8 +32,7 @@ from matchbound.stats.curve.bootstrap import CURVE_BOOTSTRAPS, CurveReplicates, 
 from matchbound.stats.curve.influence import EffectiveRate, wilson_t
 from matchbound.stats.curve.rates import area_terms
 from matchbound.stats.curve.smooth import SMOOTHS, Smooth, smooth_rates, smooth_replicates
-from matchbound.stats.curve.union import Calibration
-from matchbound.stats.resampling import Scheme, seed_of
+from matchbound.stats.resampling import Scheme
 
 if TYPE_CHECKING:
     from matchbound.stats.budget import LatentPair
@@ -73,14 +72,9 @@ def _union(point: OperatingPoint, ask: Ask) -> Limits:
     if foreign:
         raise UsageError(f"unknown option {foreign.pop()!r} for method 'union'; it takes {name} and base")
     other = ask.options.get(name, curves_union.LEVEL_FAR)
-    if other == "calibrate":
-        other = point.calibrate_level_far(ask.level, rng=ask.options.get("rng")).level_far
-    elif isinstance(other, str):
-        raise UsageError(f"{name} must be a level such as 0.9, or 'calibrate'; got {other!r}")
     other = check_rate(other, name, "0.9", zero=True)
     base = named(ask.options.get("base", "wilson"), ("wilson", "wald"), "base")
-    rates = curves_union.rates_and_variances(point.curve, base)
-    low, high = curves_union.union_limits(rates, point.target, ask.tail, (1.0 - other) / 2.0, point.given)
+    low, high = curves_union.union_limits(point.curve, point.target, ask.tail, (1.0 - other) / 2.0, point.given, base)
     return Limits(low, high, "union" if base == "wilson" else "union (wald)")
 
 
@@ -238,15 +232,6 @@ class OperatingPoint(CurveStatistic):
             f"comparisons; with fewer than {FEW_ERRORS} its uncertainty is poorly estimated"
         )
         return (*super().notes, Note("few-errors", text))
-
-    def calibrate_level_far(
-        self, level: float = 0.95, *, n_simulations: int = 200, rng: int | np.random.Generator | None = None
-    ) -> Calibration:
-        """Choose `level_far` of the union rule to cover at `level`, by draws from this sample as the population."""
-        if self.given != "far":
-            raise UsageError("level_far belongs to FRR at a FAR; use curve.at_far(...)")
-        tail_of(level, "two-sided")
-        return curves_union.calibrate_level_far(every_step(self.curve), self.target, level, n_simulations, seed_of(rng))
 
     def latent_limits(self, pair: LatentPair, deviates: tuple[float, float]) -> tuple[float, float]:
         from matchbound.stats.budget import point_limits

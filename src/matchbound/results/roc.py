@@ -184,8 +184,7 @@ class RocCurve(Judged, Shown):
 
     @cached_property
     def _variances(self) -> CurveVariances:
-        t = self.tally
-        return curve_variances(t.sums, t.false_matches, t.n_impostor, t.false_nonmatches, t.n_genuine)
+        return curve_variances(self.tally, self.tally.sums)
 
     def at_threshold(self, threshold: float) -> ThresholdPoint:
         """Rates and variances at any threshold.

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.counts.curve import CurveTally
-from matchbound.stats.curve.influence import frr_influence, point_influence
+from matchbound.stats.curve.influence import point_influence
 from matchbound.stats.curve.rates import crossed_at, point_at_far, point_at_frr
 from matchbound.stats.intervals import ndtr, ndtri
 
@@ -236,9 +236,11 @@ def estimate_correlation(curve: CurveTally, far_model: LatentModel, far: float, 
     that comes from identities at the rate asked for, and shrunk by what chance alone would give.
     """
     near_far, near_frr = float(np.clip(far, 0.03, 0.3)), float(np.clip(frr, 0.1, 0.9))
-    at_far = point_influence(curve, np.array([point_at_far(curve, near_far)]))
-    rho, plug_in = at_far.far[0], float(at_far.far_variance[0])
-    a = frr_influence(curve, point_at_frr(curve, near_frr))
+    points = np.array([point_at_far(curve, near_far), point_at_frr(curve, near_frr)])
+    in_order = np.sort(points)
+    at_far, at_frr = np.searchsorted(in_order, points)
+    terms = point_influence(curve, in_order)
+    rho, plug_in, a = terms.far[at_far], float(terms.far_variance[at_far]), terms.frr[at_frr]
     variance = max(plug_in, float(rho @ rho) - plug_in) * float(a @ a)
     if variance <= 0.0:
         return 0.0

@@ -20,7 +20,7 @@ from statistics import NormalDist
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counts.curve import CurveTally
+from matchbound.counts.curve import CurveTally, sums_of
 from matchbound.stats.curve.rates import AreaTerms, curve_variances, index_at_far
 from matchbound.stats.dyadic import DyadicSums, bias_factors, effective_number
 from matchbound.stats.intervals import effective_n, ndtr, ndtri, t_quantile, wilson, wilson_limits
@@ -83,23 +83,17 @@ def point_influence(curve: CurveTally, points: IntArray) -> PointInfluence:
     n, t = curve.n_impostor, curve.n_genuine
     x, e = curve.false_matches[points], curve.false_nonmatches[points]
     p, q = x / n, e / t
-    errors = curve.errors_at(points)
+    tally = curve.tally_at(points)
     return PointInfluence(
         points=points,
         frr_rate=q,
         far_rate=p,
-        frr=(errors.genuine - q[:, None] * curve.genuine_comparisons) / t,
-        far=(errors.impostor - p[:, None] * curve.impostor_comparisons) / n,
-        far_variance=curve_variances(curve.sums_at(points), x, n, e, t).far,
+        frr=(tally.genuine.errors - q[:, None] * curve.genuine_comparisons) / t,
+        far=(tally.impostor.errors - p[:, None] * curve.impostor_comparisons) / n,
+        far_variance=curve_variances(curve, sums_of(tally), points).far,
         slope=curve_slopes(curve, points),
         identities=effective_number(curve.genuine_comparisons),
     )
-
-
-def frr_influence(curve: CurveTally, point: int) -> FloatArray:
-    """a_i = (e_i − q·g_i)/T at a point of a curve, shape (G,)."""
-    q = float(curve.false_nonmatches[point] / curve.n_genuine)
-    return np.asarray((curve.genuine_errors_at(point) - q * curve.genuine_comparisons) / curve.n_genuine)
 
 
 def curve_slopes(curve: CurveTally, points: IntArray) -> FloatArray:

@@ -39,24 +39,21 @@ class Crossing:
     index: int
 
 
-def curve_variances(
-    sums: CurveSums, false_matches: IntArray, n_impostor: int, errors: IntArray, n_genuine: int
-) -> CurveVariances:
-    """Variances at every threshold from their sums ("every threshold at once").
+def curve_variances(curve: CurveTally, sums: CurveSums, points: IntArray | slice = slice(None)) -> CurveVariances:
+    """Variances at some points of a curve (all unless given) from their sums ("every threshold at once").
 
     FAR: (4R − 2Q)/N2² with R = ΣS² − 2pΣSm + p²Σm_i² and Q = Σn² − 2pΣnm + p²Σm_ij². FRR: Σ(e_i − q·g_i)²/T².
-
-    - false_matches, errors, shape (K,): impostor comparisons that match, genuine ones that do not.
     """
+    n, t = curve.n_impostor, curve.n_genuine
     far = _ratio_variance(
         _combine(4, sums.ss, -2, sums.nn),
         _combine(4, sums.sm, -2, sums.nm),
         4 * sums.mm - 2 * sums.pair_mm,
-        false_matches,
-        n_impostor,
-        4 * n_impostor**2,
+        curve.false_matches[points],
+        n,
+        4 * n**2,
     )
-    return CurveVariances(far, _ratio_variance(sums.ee, sums.eg, sums.gg, errors, n_genuine, n_genuine**2))
+    return CurveVariances(far, _ratio_variance(sums.ee, sums.eg, sums.gg, curve.false_nonmatches[points], t, t**2))
 
 
 def _combine(u: int, x: IntArray, v: int, y: IntArray) -> NDArray[Any]:
