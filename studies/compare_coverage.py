@@ -42,7 +42,7 @@ def paired(replications: int, seed: int) -> list[Row]:
     kept: Kept = {}
     for replication in range(replications):
         a, b = systems(np.random.default_rng([seed, replication]), 50, [0, 16])
-        tables = compare_points([a, b], [Where(tuple(pair)) for pair in thresholds], eer=False)
+        tables = compare_points([a, b], [Where(tuple(pair)) for pair in thresholds])
         for (metric, rate), table in zip(chosen, tables, strict=True):
             difference = getattr(table.comparisons["1", "2"], metric)
             for method in methods:

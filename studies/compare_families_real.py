@@ -56,7 +56,7 @@ def systems(views: list[FloatArray], owner: NDArray[np.int64], replications: int
         chosen = np.random.default_rng([seed, replication]).permutation(np.unique(owner))[:PEOPLE]
         rows = np.flatnonzero(np.isin(owner, chosen))
         data = scored(views, owner, rows)
-        tables = compare_points(data, [Where(at) for at in zip(*grids, strict=True)], eer=False)
+        tables = compare_points(data, [Where(at) for at in zip(*grids, strict=True)])
         hits = []
         for table, (metric, _) in zip(tables, CELLS, strict=True):
             rows_made = table.differences(metric, method="dyadic", n_resamples=DRAWS)

@@ -92,7 +92,7 @@ def study(path: Path, replications: int, seed: int) -> list[Row]:
         chosen = rng.choice(people, PEOPLE, replace=False)
         rows = np.flatnonzero(np.isin(owner, chosen))
         pair = scored(views, owner, rows)
-        tables = compare_points(pair, [Where(tuple(grid)) for _, _, _, grid, _ in settings], eer=False)
+        tables = compare_points(pair, [Where(tuple(grid)) for _, _, _, grid, _ in settings])
         for (name, metric, rate, _, true), table in zip(settings, tables, strict=True):
             difference = getattr(table.comparisons["1", "2"], metric)
             for method in METHODS:

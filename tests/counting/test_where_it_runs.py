@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import matchbound as mb
-from matchbound.calls.comparison import Where, compare_points
 from matchbound.cli import main
 from matchbound.counting.executors import LocalExecutor
 
@@ -52,13 +51,10 @@ CALLS: dict[str, Callable[..., Any]] = {
     "evaluate": lambda **how: rates_of(mb.evaluate(people(1), 0.5, **how).far, mb.evaluate(people(1), 0.5, **how).frr),
     "tally": lambda **how: mb.tally(people(1), [0.3, 0.5], **how).impostor.errors.tolist(),
     "roc": lambda **how: mb.roc(people(1), **how).far.tolist(),
-    "compare at thresholds": lambda **how: (
-        mb.compare(people(1), people(2), threshold=0.5, **how).far.sums.joint.both_impostor
+    "compare at thresholds": lambda **how: mb.compare(people(1), people(2), threshold=0.5, **how).far.sums.joint.apart(
+        "far", 0
     ),
     "compare at a FAR": lambda **how: mb.compare(people(1), people(2), far=0.01, **how).frr.estimate,
-    "compare_points": lambda **how: (
-        compare_points([people(1), people(2)], [Where((0.4, 0.5))], **how)[0].comparisons["1", "2"].far.estimate
-    ),
     "compare_all": lambda **how: [
         one.far.estimate
         for one in mb.compare_all([people(1), people(2), people(3)], threshold=0.5, **how).comparisons.values()

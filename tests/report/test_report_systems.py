@@ -184,25 +184,6 @@ def test_the_rates_are_those_of_a_loop_over_what_both_have(drawn: tuple[list, li
     assert alone.eer.interval("dyadic") == aimed.eer.interval("dyadic")
 
 
-def test_points_of_large_embeddings_are_counted_in_one_pass(
-    demo: mb.Embeddings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import matchbound.calls.comparison as api
-
-    other = noisy(demo, 0.5)
-    expected = [mb.compare(demo, other, threshold=value) for value in (0.5, 0.6)]
-    monkeypatch.setattr(api, "EXACT_COMPARISONS", 10)
-    passes = []
-    plain = api.shared_errors
-    monkeypatch.setattr(api, "shared_errors", lambda *given, **options: passes.append(1) or plain(*given, **options))
-    tables = compare_points({"a": demo, "b": other}, [Where(threshold=0.5), Where(threshold=0.6)], eer=False)
-    assert len(passes) == 1
-    for table, one in zip(tables, expected, strict=True):
-        made = table.comparisons["a", "b"]
-        assert made.far.interval("dyadic") == one.far.interval("dyadic")
-        assert made.frr.rate_b == one.frr.rate_b
-
-
 # The words
 
 

@@ -13,8 +13,9 @@ from scipy.special import ndtr
 
 import matchbound as mb
 import naive_compare as naive
-from matchbound.calls.comparison import Where, compare, compare_all, compare_points
-from matchbound.counting.joint import joint_tally
+from matchbound.calls.comparison import Where, compare, compare_all, compare_points, shared_errors
+from matchbound.counting.recount import tally_comparisons
+from matchbound.counts.joint import JointTally, join
 from matchbound.data.matching import match
 from matchbound.stats import differences as stats
 from matchbound.stats.intervals import t_quantile, wilson
@@ -23,6 +24,10 @@ from matchbound.stats.latent.fit import design_of
 from strategies import tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+
+
+def joint_tally(a: mb.Comparisons, b: mb.Comparisons, one: np.ndarray, two: np.ndarray) -> JointTally:
+    return join(tally_comparisons(a, one), tally_comparisons(b, two))
 
 
 def two_systems(rows: list, seed: int) -> tuple[mb.Comparisons, mb.Comparisons]:
@@ -56,8 +61,10 @@ def test_variances_of_differences_are_sums_over_comparisons_that_share_people(ro
         moved = sums.influence
         for i, name in enumerate(a.identities):
             assert moved[i] == pytest.approx(sum(x for p, q, x in outcomes if name in (p, q)), abs=1e-12)
-        both = joint.both_impostor if impostor else joint.both_genuine
-        assert both[0] == np.count_nonzero(y_a & y_b)
+        apart = {(rows[i][0], rows[i][1])[:: 1 if rows[i][0] < rows[i][1] else -1]: 0 for i in chosen}
+        for i, x, y in zip(chosen, y_a, y_b, strict=True):
+            apart[tuple(sorted(rows[i][:2]))] += int(x) - int(y)
+        assert joint.apart(metric, 0) == sum(map(abs, apart.values()))
 
 
 @given(tables(min_identities=4, max_rows=30), st.integers(0, 2**31))
@@ -76,7 +83,7 @@ def test_moments_across_systems(rows: list, seed: int) -> None:
     m = one.comparisons.astype(float)
     r = float(((one.errors[0] - p * m) * (two.errors[0] - q * m)).sum())
     pairs = float(joint.sum_nn[0] - p * two.sum_nm[0] - q * one.sum_nm[0] + p * q * one.sum_mm)
-    assert joint.both_impostor[0] == both
+    assert list(shared_errors(a, b, np.array([0.0]), np.array([0.25]))) == [both]
     if design.within > 0:
         assert (pairs / 2 - (both - len(rows) * p * q)) / design.within == pytest.approx(within, abs=1e-10)
     if design.sharing > 0:
@@ -108,13 +115,18 @@ def _equal_systems(seed: int, identities: int = 30, apart: float = 0.5) -> tuple
     return tuple(mb.Embeddings(vectors, owner, instance=names) for vectors in made)  # type: ignore[return-value]
 
 
+def fitted_to(a: mb.Comparisons, b: mb.Comparisons, one: np.ndarray, two: np.ndarray) -> model.DifferenceModel:
+    impostors = (data.take(np.flatnonzero(~data.genuine)) for data in (a, b))
+    return model.fit_difference(joint_tally(a, b, one, two), shared_errors(*impostors, one, two), "far")
+
+
 def test_the_model_is_its_formula() -> None:
     """V_mod = [N·v₀ + ½WI·K_w + SH·K_s]/N², with the correlations that it was fitted."""
     a, b = (system.comparisons() for system in _equal_systems(1))
     n = int(np.count_nonzero(~a.genuine))
     ranks = model.paired_ranks(n)
     grids = [np.sort(system.score[~system.genuine])[::-1][ranks - 1] for system in (a, b)]
-    fitted = model.fit_difference(joint_tally(a, b, grids[0], grids[1]), "far")
+    fitted = fitted_to(a, b, *grids)
     p, q, u, v = 0.02, 0.03, 1.0, 1.5
     z_a, z_b = scipy_stats.norm.ppf([p, q])
     z = np.array([(z_a + z_b) / 2])
@@ -141,7 +153,7 @@ def test_a_system_that_equals_itself_has_no_gap_in_the_model() -> None:
     a = _equal_systems(2)[0].comparisons()
     n = int(np.count_nonzero(~a.genuine))
     grid = np.sort(a.score[~a.genuine])[::-1][model.paired_ranks(n) - 1]
-    fitted = model.fit_difference(joint_tally(a, a, grid, grid), "far")
+    fitted = fitted_to(a, a, grid, grid)
     z = np.array([-2.0])
     assert float(fitted.identity_gap(z)[0]) == pytest.approx(0.0, abs=1e-6)
     assert float(fitted.pair_gap(z)[0]) == pytest.approx(0.0, abs=1e-6)
@@ -178,7 +190,7 @@ def test_fixed_thresholds() -> None:
 def test_several_thresholds_cost_one_pass() -> None:
     a, b = _equal_systems(3)
     pairs = (0.5, 0.45), (0.3, 0.3)
-    several = compare_points([a, b], [Where(pair) for pair in pairs], eer=False)
+    several = compare_points([a, b], [Where(pair) for pair in pairs])
     for table, pair in zip(several, pairs, strict=True):
         made, single = table.comparisons["1", "2"], compare(a, b, threshold=pair)
         assert made.threshold == pair
@@ -205,7 +217,7 @@ def test_bootstraps_share_their_draws() -> None:
     alone = [rate.bootstrap("vertex", 400, rng=3).replicates for rate in (made.a, made.b)]
     assert np.array_equal(drawn.replicates, alone[0] - alone[1])
     assert drawn.variance < 0.7 * (alone[0].var() + alone[1].var())
-    sums = stats.rate_sums(made.sums.joint, "far")
+    sums = stats.rate_sums(made.sums.joint, "far", 0)
     closed_form = sums.variance + 2.0 * sums.pair_square  # (4R + 2Q)/N2², to first order in 1/G
     assert drawn.variance == pytest.approx(closed_form, rel=0.3)
     assert made.interval("vertex", n_resamples=400, rng=3) == made.interval("vertex", n_resamples=400, rng=3)

@@ -15,9 +15,8 @@ import matchbound as mb
 import naive_compare as naive
 from matchbound.calls.comparison import compare, compare_all
 from matchbound.calls.groups import by_group
-from matchbound.counting.joint import joint_tally
 from matchbound.counting.recount import tally_comparisons
-from matchbound.counts.joint import JointTally
+from matchbound.counts.joint import JointTally, join
 from matchbound.stats import families
 from matchbound.stats.families import Largest, adjusted_level, gaussian_largest, normal_scores, scores_of
 from strategies import comparisons, tables
@@ -88,7 +87,7 @@ def three_systems(rows: list, seed: int) -> tuple[list[mb.Comparisons], list[Joi
     ids = [r[0] for r in rows], [r[1] for r in rows]
     made = [mb.Comparisons(*ids, rng.integers(-4, 5, len(rows)) / 4.0) for _ in range(3)]
     zero = np.array([0.0])
-    return made, [joint_tally(a, b, zero, zero) for a, b in itertools.combinations(made, 2)]
+    return made, [join(a, b) for a, b in itertools.combinations((tally_comparisons(one, zero) for one in made), 2)]
 
 
 def outcomes(systems: list[mb.Comparisons], rows: list, genuine: bool) -> list[list[tuple[str, str, int]]]:

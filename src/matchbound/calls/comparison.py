@@ -12,10 +12,9 @@ from typing import Literal
 
 import numpy as np
 
-from matchbound.arraytypes import FloatArray
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.counting.executors import RunOptions
-from matchbound.counting.joint import joint_tally, shared_errors
-from matchbound.counting.recount import EXACT_COMPARISONS, Recount, Source, rank_scores
+from matchbound.counting.recount import EXACT_COMPARISONS, Source, rank_scores, tally_comparisons
 from matchbound.counting.run import Executor, Progress
 from matchbound.counting.sources import AnySource, recount_of
 from matchbound.counts.joint import JointTally, join
@@ -132,10 +131,9 @@ def compare(
     >>> f"{100 * difference.estimate:.2f} points, p = {difference.p_value:.1g}"
     '-2.09 points, p = 0.06'
     """
-    where = Where(threshold, far, frr)
-    made, notes = _compare([a, b], [where], RunOptions(workers, executor, progress), weighting)
-    comparison = made[0][0, 1]
-    result = replace(comparison, names=names, warnings=tuple(dict.fromkeys((*notes[0], *comparison.warnings))))
+    options = RunOptions(workers, executor, progress)
+    table = compare_points([a, b], [Where(threshold, far, frr)], weighting, options)[0]
+    result = replace(table.comparisons["1", "2"], names=names, warnings=table.warnings)
     for text in result.warnings:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
     return result
@@ -179,73 +177,48 @@ def compare_all(
     >>> len(mb.compare_all(systems, threshold=0.6).comparisons)
     3
     """
-    table = compare_points(
-        systems, [Where(threshold, far, frr)], workers=workers, executor=executor, progress=progress, eer=False,
-        weighting=weighting,
-    )[0]  # fmt: skip
+    options = RunOptions(workers, executor, progress)
+    table = compare_points(systems, [Where(threshold, far, frr)], weighting, options)[0]
     for text in table.warnings:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
     return table
 
 
 def compare_points(
-    systems: Mapping[str, AnySource] | Sequence[AnySource],
+    systems: Mapping[str, AnySource] | Sequence[AnySource | Readable],
     points: Sequence[Where],
-    *,
-    workers: int | None = None,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-    eer: bool = True,
     weighting: str = "comparisons",
+    options: RunOptions | None = None,
 ) -> tuple[SystemsTable, ...]:
     """`compare_all` at several points: the systems are matched and their curves made once, each pair counted once.
 
-    Nothing is warned; each table holds its warnings. With `eer`, that of each pair is at hand.
+    Nothing is warned; each table holds its warnings. Where curves are made, EER is counted in the same pass.
     """
-    named_systems = dict(systems) if isinstance(systems, Mapping) else {str(k + 1): s for k, s in enumerate(systems)}
+    named_systems = systems if isinstance(systems, Mapping) else {str(k + 1): s for k, s in enumerate(systems)}
     if len(named_systems) < 2:
         raise UsageError("give at least two systems")
-    names = tuple(named_systems)
-    made, shared = _compare(
-        list(named_systems.values()), points, RunOptions(workers, executor, progress), weighting, eer=eer
-    )
-    tables = []
-    for comparisons, notes in zip(made, shared, strict=True):
-        every = [*notes, *(note for comparison in comparisons.values() for note in comparison.warnings)]
-        by_name = {(names[i], names[j]): comparison for (i, j), comparison in comparisons.items()}
-        tables.append(SystemsTable(names, by_name, tuple(dict.fromkeys(every))))
-    return tuple(tables)
-
-
-def _compare(
-    data: Sequence[AnySource | Readable],
-    points: Sequence[Where],
-    options: RunOptions,
-    weighting: str,
-    *,
-    eer: bool = False,
-) -> tuple[list[dict[tuple[int, int], Comparison]], list[tuple[Note, ...]]]:
-    """All pairs of systems at each point, and what is to be said of all of them at each point."""
-    sources = [in_memory(source) for source in data]
-    systems = _Systems(match(sources), options, weighting)
+    names, size = tuple(named_systems), len(named_systems)
+    sources = [in_memory(source) for source in named_systems.values()]
+    matched = _Systems(match(sources), options or RunOptions(), weighting)
     targets = [where.target for where in points if where.target is not None]
-    targets += [EER] if eer or targets else []
+    targets += [EER] if targets else []
+    fixed = [where.thresholds(size) for where in points]
     grids = []
-    for i in range(len(sources)):
-        read = dict(zip(targets, systems.read(i, targets), strict=True))
-        fixed = [where.thresholds(len(sources)) for where in points]
+    for i in range(size):
+        read = dict(zip(targets, matched.read(i, targets), strict=True))
         grid = [read[w.target].threshold if w.target else f[i] for w, f in zip(points, fixed, strict=True)]
-        grids.append(np.array([*grid, *([read[EER].threshold] if eer else [])], dtype=np.float64))
-    made: list[dict[tuple[int, int], Comparison]] = [{} for _ in points]
-    for i, j in combinations(range(len(sources)), 2):
-        pair = _Pair(systems, i, j)
-        joint = systems.joint(i, j, grids[i], grids[j])
-        pair.crossing = joint.at(len(points)) if eer else None
+        grids.append(np.array([*grid, *([read[EER].threshold] if targets else [])], dtype=np.float64))
+    found: list[dict[tuple[str, str], Comparison]] = [{} for _ in points]
+    for i, j in combinations(range(size), 2):
+        pair = _Pair(matched, i, j, (grids[i], grids[j]))
         for k, where in enumerate(points):
-            made[k][i, j] = pair.compare(where, joint.at(k))
-    findings = [note for source in systems.matched.systems for note in source.findings()]
-    notes = [(*_one_for_all(where, sources), *findings, *systems.matched.notes) for where in points]
-    return made, notes
+            found[k][names[i], names[j]] = pair.compare(where, k)
+    shared = [*(note for source in matched.matched.systems for note in source.findings()), *matched.matched.notes]
+    tables = []
+    for where, comparisons in zip(points, found, strict=True):
+        notes = [*_one_for_all(where, sources), *shared, *(note for c in comparisons.values() for note in c.warnings)]
+        tables.append(SystemsTable(names, comparisons, tuple(dict.fromkeys(notes))))
+    return tuple(tables)
 
 
 @dataclass(frozen=True)
@@ -256,32 +229,6 @@ class Reading:
     threshold: float
     share_frr: float
     share_far: float
-
-
-def read_curve(recount: Recount, targets: Sequence[Target], options: RunOptions, weighting: str) -> list[Reading]:
-    """Read numbers from the curve of a system, which is made once."""
-    from matchbound.stats.curve.influence import curve_slopes
-    from matchbound.stats.curve.rates import crossing, index_at_far, index_at_frr
-
-    curve = recount.for_curve(every=weighting == "identities").curve(options)
-    if weighting == "identities":
-        curve = unit_curve(sorted_curve(curve))
-    readings = []
-    for metric, target in targets:
-        crossed = crossing(curve.far, curve.frr)
-        k = {
-            "eer": crossed.index,
-            "frr@far": index_at_far(curve.far, target or 0.0),
-            "far@frr": index_at_frr(curve.frr, target or 0.0),
-        }[metric]
-        slope = float(curve_slopes(curve, np.array([k]))[0])
-        value, *shares = {
-            "eer": (crossed.estimate, 1.0 / (1.0 + slope), slope / (1.0 + slope)),
-            "frr@far": (float(curve.frr[k]), 1.0, slope),
-            "far@frr": (float(curve.far[k]), 1.0 / slope if slope > 0.0 else 0.0, 1.0),
-        }[metric]
-        readings.append(Reading(value, float(curve.thresholds[k]), *shares))
-    return readings
 
 
 class _Systems:
@@ -301,11 +248,31 @@ class _Systems:
         self.tallies: dict[tuple[int, bytes], Tally] = {}
 
     def read(self, i: int, targets: Sequence[Target]) -> list[Reading]:
-        """Numbers of the curve of a system; what is not known yet is read from one curve."""
+        """Numbers of the curve of a system; those that are not known yet are read from one curve."""
+        from matchbound.stats.curve.influence import curve_slopes
+        from matchbound.stats.curve.rates import crossing, index_at_far, index_at_frr
+
         known = self.readings[i]
         new = [target for target in targets if target not in known]
-        if new:
-            known |= dict(zip(new, read_curve(self.recounts[i], new, self.options, self.weighting), strict=True))
+        if not new:
+            return [known[target] for target in targets]
+        curve = self.recounts[i].for_curve(every=self.weighting == "identities").curve(self.options)
+        if self.weighting == "identities":
+            curve = unit_curve(sorted_curve(curve))
+        crossed = crossing(curve.far, curve.frr)
+        for metric, target in new:
+            k = {
+                "eer": crossed.index,
+                "frr@far": index_at_far(curve.far, target or 0.0),
+                "far@frr": index_at_frr(curve.frr, target or 0.0),
+            }[metric]
+            slope = float(curve_slopes(curve, np.array([k]))[0])
+            value, *shares = {
+                "eer": (crossed.estimate, 1.0 / (1.0 + slope), slope / (1.0 + slope)),
+                "frr@far": (float(curve.frr[k]), 1.0, slope),
+                "far@frr": (float(curve.far[k]), 1.0 / slope if slope > 0.0 else 0.0, 1.0),
+            }[metric]
+            known[metric, target] = Reading(value, float(curve.thresholds[k]), *shares)
         return [known[target] for target in targets]
 
     def tally(self, i: int, thresholds: FloatArray) -> Tally:
@@ -315,66 +282,59 @@ class _Systems:
         return self.tallies[key]
 
     def joint(self, i: int, j: int, one: FloatArray, two: FloatArray) -> JointTally:
-        both = shared_errors(self.sources[i], self.sources[j], one, two, self.options)
-        return join(self.tally(i, one), self.tally(j, two), both[0], both[1])
+        joint = join(self.tally(i, one), self.tally(j, two))
+        return unit_joint(joint) if self.weighting == "identities" else joint
 
 
 class _Pair:
-    """Two of the systems: differences at any point, and the latent models behind them."""
+    """Two of the systems at some thresholds of each: differences at any of them, and the latent models behind them."""
 
-    def __init__(self, systems: _Systems, i: int, j: int) -> None:
-        self.systems, self.places = systems, (i, j)
+    def __init__(self, systems: _Systems, i: int, j: int, grids: tuple[FloatArray, FloatArray]) -> None:
+        self.systems, self.places, self.grids = systems, (i, j), grids
+        self.units = systems.joint(i, j, *grids)
         self.models = cache(self._model)
-        self.crossing: JointTally | None = None
 
-    def compare(self, where: Where, joint: JointTally) -> Comparison:
-        systems, (i, j) = self.systems, self.places
+    def compare(self, where: Where, k: int) -> Comparison:
+        """At the k-th thresholds."""
+        systems, matched = self.systems, self.systems.matched
         a, b = (
-            error_rates(tally, (), systems.recounts[k], systems.weighting)[0]
-            for k, tally in ((i, joint.a), (j, joint.b))
+            error_rates(systems.tally(i, grid), (), systems.recounts[i], systems.weighting)[k]
+            for i, grid in zip(self.places, self.grids, strict=True)
         )
-        units = unit_joint(joint) if systems.weighting == "identities" else joint
         kind = IdentityDifference if systems.weighting == "identities" else RateDifference
         differences: dict[str, SystemDifference] = {}
         for metric, one, two in (("far", a.far, b.far), ("frr", a.frr, b.frr)):
             people = one.effective_identities
+            sums = JointSums(self.units, k, {metric: (1.0, 1.0)}, people)
             differences[metric] = kind(
                 metric, one.estimate, two.estimate, max(people - 1.0, 1.0), a=one, b=two, threshold_a=one.threshold,
-                threshold_b=two.threshold, sums=JointSums(units, {metric: (1.0, 1.0)}, people), models=self.models,
+                threshold_b=two.threshold, sums=sums, models=self.models,
             )  # fmt: skip
         mode: Literal["threshold", "far", "frr"] = "threshold"
         if where.target is not None:
             mode = "far" if where.far is not None else "frr"
-            differences["frr" if mode == "far" else "far"] = self.read(where.target, units)
+            differences["frr" if mode == "far" else "far"] = self.read(where.target, self.units, k)
         notes = [*a.warnings, *b.warnings]
         notes += [note for d in differences.values() if not math.isnan(d.estimate) for note in d.notes]
+        unmatched = tuple(matched.unmatched[i] for i in self.places)
         return Comparison(
-            mode=mode,
-            target=where.target and where.target[1],
-            far=differences["far"],
-            frr=differences["frr"],
-            a=a,
-            b=b,
-            matched=systems.matched.matched,
-            unmatched=(systems.matched.unmatched[i], systems.matched.unmatched[j]),
-            matched_by=systems.matched.how,
-            warnings=tuple(dict.fromkeys(notes)),
-            at_crossing=self.at_crossing,
-        )
+            mode, where.target and where.target[1], differences["far"], differences["frr"], a, b, matched.matched,
+            unmatched, matched.how, tuple(dict.fromkeys(notes)), self.at_crossing,
+        )  # fmt: skip
 
     def at_crossing(self) -> SystemDifference:
-        if self.crossing is None:
-            grids = [np.array([self.systems.read(k, [EER])[0].threshold]) for k in self.places]
-            self.crossing = self.systems.joint(*self.places, *grids)
-        units = unit_joint(self.crossing) if self.systems.weighting == "identities" else self.crossing
-        return self.read(EER, units)
+        """EER; where curves were made anyway, the last thresholds are those of equal error rates."""
+        grids = [np.array([self.systems.read(i, [EER])[0].threshold]) for i in self.places]
+        if all(grid[-1] == own[0] for grid, own in zip(self.grids, grids, strict=True)):
+            return self.read(EER, self.units, -1)
+        return self.read(EER, self.systems.joint(*self.places, *grids), 0)
 
-    def read(self, target: Target, units: JointTally) -> SystemDifference:
+    def read(self, target: Target, units: JointTally, k: int) -> SystemDifference:
         """A number that was read from both curves; the slopes there make it a combination of FRR and FAR."""
-        a, b = (self.systems.read(k, [target])[0] for k in self.places)
+        a, b = (self.systems.read(i, [target])[0] for i in self.places)
         people = max(effective_number(units.a.genuine.comparisons), 4.0)
         shares = {"frr": (a.share_frr, b.share_frr), "far": (a.share_far, b.share_far)}
-        sums = JointSums(units, {kind: both for kind, both in shares.items() if any(both)}, people)
+        sums = JointSums(units, k, {kind: both for kind, both in shares.items() if any(both)}, people)
         return SystemDifference(
             target[0], a.value, b.value, people - 1.0, threshold_a=a.threshold, threshold_b=b.threshold, sums=sums,
             models=self.models,
@@ -385,7 +345,7 @@ class _Pair:
 
         Correlations may come from a part of the identities; what was compared is counted on all of them.
         """
-        a, b = _some_comparisons(*(self.systems.sources[k] for k in self.places))
+        a, b = _some_comparisons(*(self.systems.sources[i] for i in self.places))
         which: Literal["impostor", "genuine"] = "impostor" if kind == "far" else "genuine"
         rows = np.flatnonzero(a.genuine == (which == "genuine"))
         ranks = paired_ranks(rows.size, kind)
@@ -393,13 +353,25 @@ class _Pair:
             return None
         a = a.take(rows)
         b = a.with_fields(score=b.score[rows], distance=b.distance)
-        joint = joint_tally(a, b, rank_scores(a, ranks, which), rank_scores(b, ranks, which))
-        model = fit_difference(joint, kind)
+        grids = [rank_scores(system, ranks, which) for system in (a, b)]
+        both = shared_errors(a, b, *grids)
+        joint = join(tally_comparisons(a, grids[0]), tally_comparisons(b, grids[1]))
+        model = fit_difference(joint, both, kind)
         whole = next(iter(self.systems.tallies.values()))
         if self.systems.weighting == "comparisons":
             return replace(model, design=design_of(whole.part(kind)))
         unit = far_by_pair(whole.impostor, 0) if kind == "far" else frr_by_identity(whole.genuine, 0)
         return replace(model, design=unit_design(unit))
+
+
+def shared_errors(a: Comparisons, b: Comparisons, one: FloatArray, two: FloatArray) -> IntArray:
+    """Comparisons on which both systems err, at pairs of thresholds, shape (K,)."""
+
+    def wrong(system: Comparisons, threshold: float) -> BoolArray:
+        matched = system.score <= threshold if system.distance else system.score >= threshold
+        return np.asarray(matched != system.genuine)
+
+    return np.array([np.count_nonzero(wrong(a, x) & wrong(b, y)) for x, y in zip(one, two, strict=True)])
 
 
 def _some_comparisons(a: Source, b: Source) -> tuple[Comparisons, Comparisons]:

@@ -1,8 +1,8 @@
-"""Joint tallies: the errors of two systems on the same comparisons, and the errors that they share."""
+"""Joint tallies: the errors of two systems on the same comparisons."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,30 +17,28 @@ class JointTally:
 
     - a, b: each with its own K thresholds, the same identities and the same m_ij and g_i; pairs kept.
     - sum_nn, shape (K,): Σ_{i≠j} n^A_ij·n^B_ij over ordered pairs.
-    - both_impostor, both_genuine, shape (K,): J: comparisons on which both systems err.
     """
 
     a: Tally
     b: Tally
     sum_nn: IntArray
-    both_impostor: IntArray
-    both_genuine: IntArray
 
     @property
     def n_identities(self) -> int:
         return self.a.n_identities
 
-    def at(self, k: int) -> JointTally:
-        return JointTally(
-            _alone(self.a, k),
-            _alone(self.b, k),
-            self.sum_nn[k : k + 1],
-            self.both_impostor[k : k + 1],
-            self.both_genuine[k : k + 1],
-        )
+    def apart(self, metric: str, k: int) -> int:
+        """Errors of one system that the other does not balance: Σ|n^A_ij − n^B_ij| over pairs, or Σ|e^A_i − e^B_i|."""
+        if metric == "frr":
+            return int(np.abs(self.a.genuine.errors[k] - self.b.genuine.errors[k]).sum())
+        assert self.a.impostor.erred is not None
+        assert self.b.impostor.erred is not None
+        one, two = self.a.impostor.erred[k], self.b.impostor.erred[k]
+        both = np.minimum(one.count, one.look_up(two, self.n_identities)).sum()
+        return int(one.count.sum() + two.count.sum() - 2 * both)
 
 
-def join(a: Tally, b: Tally, both_impostor: IntArray, both_genuine: IntArray) -> JointTally:
+def join(a: Tally, b: Tally) -> JointTally:
     """Put two tallies with pairs of the same comparisons together."""
     if a.impostor.erred is None or b.impostor.erred is None:
         raise DataError("a joint tally needs the errors of each identity pair; tally with pairs=True")
@@ -49,20 +47,4 @@ def join(a: Tally, b: Tally, both_impostor: IntArray, both_genuine: IntArray) ->
         2 * int((one.count * one.look_up(two, size)).sum())
         for one, two in zip(a.impostor.erred, b.impostor.erred, strict=True)
     ]
-    return JointTally(a, b, np.array(cross, dtype=np.int64), both_impostor, both_genuine)
-
-
-def _alone(tally: Tally, k: int) -> Tally:
-    one, impostor = slice(k, k + 1), tally.impostor
-    return replace(
-        tally,
-        thresholds=tally.thresholds[one],
-        genuine=replace(tally.genuine, errors=tally.genuine.errors[one]),
-        impostor=replace(
-            impostor,
-            errors=impostor.errors[one],
-            sum_nm=impostor.sum_nm[one],
-            sum_nn=impostor.sum_nn[one],
-            erred=None if impostor.erred is None else impostor.erred[one],
-        ),
-    )
+    return JointTally(a, b, np.array(cross, dtype=np.int64))

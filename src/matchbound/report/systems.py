@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from matchbound.calls.comparison import Where, compare_points
 from matchbound.calls.evaluate import roc
+from matchbound.counting.executors import RunOptions
 from matchbound.counting.recount import Source
 from matchbound.counting.sources import AnySource
 from matchbound.data.comparisons import Comparisons
@@ -90,7 +91,7 @@ def compare_systems(
         thresholds = ()
     aims = [far for far in targets if 0.0 < far < 1.0] or [FALLBACK_FAR]
     points = [*(Where(far=far) for far in aims), *(Where(threshold=value) for value in thresholds)]
-    tables = compare_points(systems, points, weighting=weighting, **engine)
+    tables = compare_points(systems, points, weighting, RunOptions(**engine))
     wanted = [*(("frr", table) for table in tables[: len(aims)]), ("eer", tables[0])]
     wanted += [(metric, table) for table in tables[len(aims) :] for metric in ("far", "frr")]
     records = [record for metric, table in wanted for record in _records(table, metric, settings)]

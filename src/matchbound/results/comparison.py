@@ -206,7 +206,7 @@ def _signs(several: Sequence[Difference], n_resamples: int, rng: Rng) -> Largest
     if len(rates) < len(several) or not all(d.a.comparisons for d in rates):
         return None
     first = rates[0]
-    terms = sign_terms([d.sums.joint for d in rates], first.metric)
+    terms = sign_terms([d.sums.joint for d in rates], first.metric, first.sums.k)
     factor = bias_factors(first.sums.identities)[2 if first.metric == "far" else 0]
     return None if terms is None else flipped(terms, factor, first.freedom, n_resamples=n_resamples, rng=rng)
 

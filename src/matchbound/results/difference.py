@@ -304,13 +304,6 @@ class RateDifference(SystemDifference):
     b: Rate = field(kw_only=True)
     rules: ClassVar[tuple[Rule, ...]] = (*SYSTEM_RULES, *bootstrap_rules(("vertex", "double-or-nothing")))
 
-    @property
-    def disagreements(self) -> int:
-        """Comparisons on which exactly one of the systems errs."""
-        joint = self.sums.joint
-        both = joint.both_impostor if self.metric == "far" else joint.both_genuine
-        return self.a.errors + self.b.errors - 2 * int(both[0])
-
     def _drawn(self, method: str, n_resamples: int, seed: int, workers: int, options: dict[str, Any]) -> Bootstrap:
         if options:
             raise UsageError(f"unknown option {sorted(options)[0]!r} for method {method!r}")
@@ -327,10 +320,11 @@ class RateDifference(SystemDifference):
         return Limits(-b.high, a.high, a.method)
 
     def _modelled(self, u: float = 1.0, v: float = 1.0) -> float:
-        """By the latent model; at least what the comparisons on which the systems disagree add."""
+        """By the latent model; at least what the errors of one system alone add."""
         least = 0.0
         if self.a.weighting == "comparisons":
-            least = (self.disagreements + 1.0) * min(u * u, v * v) / float(self.a.comparisons) ** 2
+            alone = self.sums.joint.apart(self.metric, self.sums.k) + 1.0
+            least = alone * min(u * u, v * v) / float(self.a.comparisons) ** 2
         return max(super()._modelled(u, v), least)
 
     def _softened(self) -> tuple[float, float]:

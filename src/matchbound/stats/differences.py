@@ -24,8 +24,8 @@ from matchbound.stats.latent.differences import DifferenceModel
 Models = Callable[[str], DifferenceModel | None]
 
 
-def rate_sums(joint: JointTally, metric: str, k: int = 0, u: float = 1.0, v: float = 1.0) -> DyadicSums:
-    """Residuals of u·(rate of A) − v·(rate of B) at thresholds k, of FAR or FRR."""
+def rate_sums(joint: JointTally, metric: str, k: int, u: float = 1.0, v: float = 1.0) -> DyadicSums:
+    """Residuals of u·(rate of A) − v·(rate of B) at the k-th thresholds, of FAR or FRR."""
     a, b = joint.a.part(metric), joint.b.part(metric)
     m = a.comparisons.astype(np.float64)
     n = float(m.sum()) / a.ends
@@ -87,12 +87,14 @@ class JointSums:
     w = 1 and v = 0, FRR at a FAR w = 1 and v = λ (the slope of the curve), FAR at an FRR w = 1/λ and v = 1, EER
     w = 1/(1+λ) and v = λ/(1+λ).
 
-    - joint: both systems, at the two thresholds; of comparisons, or of units (`matchbound.stats.variance.unit_joint`).
+    - joint, k: both systems, and the place of their thresholds in it; of comparisons, or of units
+      (`matchbound.stats.variance.unit_joint`).
     - shares (mapping of "frr" and "far" to (w_A, w_B) and (v_A, v_B)): kinds of errors that do not count are left out.
     - identities: effective number of identities.
     """
 
     joint: JointTally
+    k: int
     shares: Mapping[str, tuple[float, float]]
     identities: float
 
@@ -100,7 +102,7 @@ class JointSums:
         """Softened rates of A and of B, neither 0 nor 1."""
         one, two = self.joint.a.part(kind), self.joint.b.part(kind)
         total = float(one.comparisons.sum()) / one.ends
-        a, b = (softened(float(part.errors[0].sum()) / part.ends, total) for part in (one, two))
+        a, b = (softened(float(part.errors[self.k].sum()) / part.ends, total) for part in (one, two))
         return a, b
 
     def binomial(self, u: float = 1.0, v: float = 1.0, *, identities: bool = False) -> float:
@@ -118,7 +120,7 @@ class JointSums:
 
     def sums(self, u: float = 1.0, v: float = 1.0) -> DyadicSums:
         """Residuals of u·(number of A) − v·(number of B)."""
-        parts = [rate_sums(self.joint, kind, 0, u * one, v * two) for kind, (one, two) in self.shares.items()]
+        parts = [rate_sums(self.joint, kind, self.k, u * one, v * two) for kind, (one, two) in self.shares.items()]
         return reduce(DyadicSums.plus, parts)
 
     def variance(self, u: float = 1.0, v: float = 1.0) -> float:

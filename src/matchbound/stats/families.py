@@ -213,8 +213,8 @@ class SignTerms:
         return normal_scores(ratio.max(axis=1), freedom)
 
 
-def sign_terms(joints: Sequence[JointTally], metric: str) -> SignTerms | None:
-    """From the joint tallies of all pairs of systems on the same comparisons, at one threshold each.
+def sign_terms(joints: Sequence[JointTally], metric: str, k: int = 0) -> SignTerms | None:
+    """From the joint tallies of all pairs of systems on the same comparisons, at the k-th thresholds.
 
     None where the systems differ nowhere, or at more than `MOST_TERMS` places.
     """
@@ -223,15 +223,15 @@ def sign_terms(joints: Sequence[JointTally], metric: str) -> SignTerms | None:
     for joint in joints:
         a, b = joint.a.impostor.erred, joint.b.impostor.erred
         if metric == "frr":
-            key, value = np.arange(size) * (size + 1), joint.a.genuine.errors[0] - joint.b.genuine.errors[0]
+            key, value = np.arange(size) * (size + 1), joint.a.genuine.errors[k] - joint.b.genuine.errors[k]
         else:
             assert a is not None
             assert b is not None
-            if a[0].count.size + b[0].count.size > 4 * MOST_TERMS:
+            if a[k].count.size + b[k].count.size > 4 * MOST_TERMS:
                 return None
-            both = np.concatenate([table.first * size + table.second for table in (a[0], b[0])])
+            both = np.concatenate([table.first * size + table.second for table in (a[k], b[k])])
             key, place = np.unique(both, return_inverse=True)
-            value = np.bincount(place.reshape(-1), np.concatenate([a[0].count, -b[0].count]), key.size)
+            value = np.bincount(place.reshape(-1), np.concatenate([a[k].count, -b[k].count]), key.size)
         keys.append(key[value != 0.0])
         values.append(value[value != 0.0])
     if not 0 < sum(key.size for key in keys) <= MOST_TERMS:

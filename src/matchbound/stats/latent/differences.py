@@ -84,10 +84,12 @@ class DifferenceModel:
         return max(total, alone) / (n * n)
 
 
-def fit_difference(joint: JointTally, metric: str) -> DifferenceModel:
-    """From joint tallies at thresholds of equal rate (`paired_ranks`); smoothed over the rate."""
+def fit_difference(joint: JointTally, both: IntArray, metric: str) -> DifferenceModel:
+    """From tallies at thresholds of equal rate (`paired_ranks`); smoothed over the rate.
+
+    - both, shape (K,): J: comparisons on which both systems err.
+    """
     one, two = joint.a.part(metric), joint.b.part(metric)
-    both = (joint.both_impostor if metric == "far" else joint.both_genuine).astype(np.float64)
     design = design_of(one)
     n = float(design.comparisons)
     sums = products_of(one), products_of(two), products_of(one, two, joint.sum_nn)
