@@ -38,7 +38,6 @@ LAYOUTS: dict[str, tuple[str | None, list[str]]] = {
     "bob5": ("bob5", ["bob/scores-dev-5col"]),
     "bob-csv": ("bob-csv", ["bob/scores-dev.csv"]),
     "pyeer": ("pyeer", ["pyeer/exp1_genuine", "pyeer/exp1_impostor"]),
-    "pyeer histogram": ("pyeer", ["pyeer/exp2_genuine", "pyeer/exp2_impostor_hist"]),
     "lfw": ("lfw", ["lfw/pairs.txt", "lfw/scores.txt"]),
     "ijb": ("ijb", ["ijb/ijbc_template_pair_label.txt", "ijb/scores.txt"]),
     "ijb metadata": (
@@ -52,11 +51,8 @@ LAYOUTS: dict[str, tuple[str | None, list[str]]] = {
     ),
     "splink": ("splink", ["splink/predictions.csv", "splink/labels.csv"]),
     "splink clusters": ("splink", ["splink/predictions_with_cluster.csv"]),
-    "cimat": ("cimat", ["cimat/embeddings.json"]),
-    "cimat scores": ("cimat", ["cimat/scores.json"]),
-    "embedding-table": ("embedding-table", ["embedding-table/faces.csv"]),
+    "embeddings": (None, ["plain/embeddings.csv"]),
 }
-OPTIONS: dict[str, dict[str, Any]] = {"pyeer histogram": {"histogram": True}}
 CONTENT = {name: [(SEEDS / file).read_bytes() for file in files] for name, (_, files) in LAYOUTS.items()}
 ALL = [content for contents in CONTENT.values() for content in contents]
 
@@ -83,7 +79,7 @@ def text_layout(name: str) -> Target:
                 else:
                     content = damaged(content, rng, other)
             paths.append(_put(folder / Path(file).name, content))
-        options = dict(OPTIONS.get(name, {}))
+        options: dict[str, Any] = {}
         if rng.random() < 0.1:
             options["distance"] = bool(rng.random() < 0.5)
         return _used(mb.read(paths if reader else paths[0], reader=reader, **options), rng)
@@ -194,7 +190,7 @@ def parquet_layout(folder: Path, rng: Rng) -> Any:
     """The readers that take Parquet beside text."""
     content = generate.parquet(rng)
     path = _put(folder / "table.parquet", damaged(content, rng) if rng.random() < 0.3 else content)
-    return _used(mb.read(path, reader=generate.pick(rng, ["splink", "embedding-table"])), rng)
+    return _used(mb.read(path, reader=generate.pick(rng, ["splink", None])), rng)
 
 
 def scan(folder: Path, rng: Rng) -> Any:

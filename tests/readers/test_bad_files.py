@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import pickle
 import traceback
 import zipfile
@@ -246,7 +245,6 @@ def test_parts_of_a_table_that_do_not_fit(tmp_path: Path) -> None:
     fails(lambda: mb.read(tmp_path), r"2\.parquet: its columns differ", tmp_path)
 
 
-EMBEDDINGS = {"a": {"1": [1.0, 2.0], "2": [1.0, 2.5]}, "b": {"1": [1.0]}}
 READERS: dict[str, tuple[str, list[Content], dict[str, Any], str]] = {
     "voxceleb without scores": ("voxceleb", [VOX], {}, "0 is a trial list without scores"),
     "voxceleb with two columns": ("voxceleb", ["1 id1/a\n", SCORES], {}, "0, line 1: 2 columns where 3 or 4"),
@@ -282,8 +280,6 @@ READERS: dict[str, tuple[str, list[Content], dict[str, Any], str]] = {
     "bob-csv ragged": ("bob-csv", ["bio_ref_subject_id,probe_subject_id,score\na,b\n"], {}, "0, line 2: 2 columns"),
     "pyeer text": ("pyeer", ["0.5\nx\n", "0.1\n"], {}, "0, line 2: score is 'x'"),
     "pyeer empty": ("pyeer", ["0.5\n", "\n"], {}, "1 is empty"),
-    "pyeer histogram": ("pyeer", ["5\n", "1\n2.5\n"], {"histogram": True}, "1: the count for score 1 is 2.5"),
-    "pyeer huge histogram": ("pyeer", ["5\n", "1e12\n"], {"histogram": True}, "1: counts 1,000,000,000,000 comparisons"),
     "lfw two fields": ("lfw", ["1\t1\nAnn\t1\n", "1\n1\n"], {}, "0, line 2: 'Ann.?.t1' is neither"),
     "lfw image number": ("lfw", ["Ann\t1\tx\n", "1\n"], {}, "0, line 1: image numbers"),
     "lfw promise": ("lfw", ["10\t300\nAnn\t1\t2\n", "1\n"], {}, "promises 6000 pairs, and there are 1"),
@@ -315,21 +311,6 @@ READERS: dict[str, tuple[str, list[Content], dict[str, Any], str]] = {
         "1: none of its pairs is in",
     ),
     "splink infinite": ("splink", ["match_weight,unique_id_l,unique_id_r,is_match\ninf,1,2,1\n"], {}, "0, line 2: match_weight is inf"),
-    "cimat not JSON": ("cimat", ['{"a": {"1": [1,}\n'], {}, "0, line 1: not JSON"),
-    "cimat list": ("cimat", ["[1, 2]"], {}, "0: the JSON is not of the form"),
-    "cimat ragged": ("cimat", [json.dumps(EMBEDDINGS)], {}, "0: 'b', '1' has 1 numbers, and those before have 2"),
-    "cimat NaN": ("cimat", ['{"a": {"a": [NaN]}}'], {}, "0: 'a', 'a' holds nan"),
-    "cimat long number": ("cimat", ['{"a": {"x": [1' + "0" * 400 + "]}}"], {}, "not a finite number"),
-    "cimat endless number": ("cimat", ['{"a": {"x": [1' + "0" * 5000 + "]}}"], {}, "thousands of digits"),
-    "cimat text": ("cimat", ['{"a": {"a": ["x"]}}'], {}, "0: 'a', 'a' holds 'x'"),
-    "cimat two orders": ("cimat", ['{"a": {"b": [1]}, "b": {"a": [2]}}'], {}, "differ between the two orders"),
-    "cimat key twice": ("cimat", ['{"a": {"a": [1]}, "a": {"a": [2]}}'], {}, "'a' occurs twice"),
-    "cimat empty": ("cimat", ["{}"], {}, "holds no rows"),
-    "cimat deep": ("cimat", ["[" * 100_000], {}, "0.*(nested too deeply|not JSON)"),
-    "embedding-table of comparisons": ("embedding-table", [HEAD + GOOD], {}, "holds comparisons, not embeddings"),
-    "embedding-table ragged": ("embedding-table", ["id,feature_0\na,1\nb\n"], {}, "0, line 3: 1 columns"),
-    "embedding-table of text": ("embedding-table", ["id,colour\na,red\n"], {}, "no column of numbers beside 'id'"),
-    "embedding-table column": ("embedding-table", ["who,u,v\na,1,2\n"], {"identity": "name"}, "no column 'name'"),
 }  # fmt: skip
 
 

@@ -255,7 +255,7 @@ def test_an_option_that_makes_no_sense(option: str, tmp_path: Path, capsys: pyte
     assert len(err.strip().splitlines()) == 1
 
 
-@pytest.mark.parametrize("option", ["histogram=perhaps", "max_scores=1e3", "histogram.x=1"])
+@pytest.mark.parametrize("option", ["max_bytes=1e3", "max_bytes=0", "distances=1", "columns.score=x"])
 def test_an_option_of_the_wrong_kind(option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one, two = put(tmp_path / "genuine", "1\n"), put(tmp_path / "impostor", "1\n")
     assert main(["check", str(one), str(two), "--reader", "pyeer", "--option", option]) == 2

@@ -74,7 +74,7 @@ def test_json_lines(tmp_path: Path) -> None:
         mb.read(path)
     path.write_text("{}\n{}\n")
     with pytest.raises(mb.DataError, match="has no columns"):
-        mb.read(path, reader="embedding-table")
+        mb.read(path, reader="splink")
 
 
 def test_hdf5(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,8 +31,7 @@ FILES: dict[str, tuple[str | None, list[str]]] = {
     "lfw": ("lfw", ["lfw/pairs.txt", "lfw/scores.txt"]),
     "ijb": ("ijb", ["ijb/ijbc_template_pair_label.txt", "ijb/scores.txt"]),
     "splink": ("splink", ["splink/predictions.csv", "splink/labels.csv"]),
-    "cimat": ("cimat", ["cimat/embeddings.json"]),
-    "embedding-table": ("embedding-table", ["embedding-table/faces.csv"]),
+    "embeddings": (None, ["plain/embeddings.csv"]),
 }
 PIECES = b'|\n|\r\n|,|\t| |"|\x00|\xff|nan|1e999|-|\xef\xbb\xbf|{|0'.split(b"|")
 

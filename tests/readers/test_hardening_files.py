@@ -95,7 +95,7 @@ def test_gzip_bomb(tmp_path: Path) -> None:
 
 
 def test_gzip_of_one_endless_line(tmp_path: Path) -> None:
-    """A line is given up after 64 MiB, whatever the file may unpack to; cimat's JSON may be one long line."""
+    """A line is given up after 64 MiB, whatever the file may unpack to."""
     with gzip.open(tmp_path / "bomb", "wb", compresslevel=1) as stream:
         for _ in range(80):
             stream.write(b"x" * 2**20)
@@ -136,7 +136,7 @@ def test_parquet_bomb(tmp_path: Path) -> None:
     said = refused("unpacks to 72,000,000 bytes, more than 50,000,000", tmp_path / "bomb.parquet", max_bytes=50_000_000)
     assert "larger max_bytes" in said
     refused("more than 5,000", [tmp_path / "bomb.parquet"] * 2, max_bytes=5_000)
-    refused("more than 5,000", tmp_path / "bomb.parquet", reader="embedding-table", max_bytes=5_000)
+    refused("more than 5,000", tmp_path / "bomb.parquet", reader="splink", max_bytes=5_000)
 
 
 def test_numpy_header_that_promises_too_much(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_wide_headers_take_no_time(tmp_path: Path) -> None:
     """Names were counted with list.count: a header of 100,000 columns took minutes."""
     wide = ",".join(f"c{k}" for k in range(100_000))
     refused("not recognised", put(tmp_path / "wide.csv", f"{wide}\n1\n"))
-    refused("'c7' occurs more than once", put(tmp_path / "twice.csv", f"{wide},c7\n1\n"), reader="embedding-table")
+    refused("'c7' occurs more than once", put(tmp_path / "twice.csv", f"{wide},c7\n1\n"), reader="splink")
 
 
 @pytest.mark.parametrize("dtype", ["<f16", "<c16", ">f8", "|V4", "<M8[s]"])
@@ -226,7 +226,6 @@ def test_ijb_metadata_that_the_csv_module_refuses(tmp_path: Path) -> None:
         (None, ["id_a,id_b,score\na,b,1\n{},b,2\n"]),
         ("kaldi", ["a b target\na {} nontarget\n", "a b 1\na {} 2\n"]),
         ("lfw", ["{}\t1\t2\n", "0.5\n"]),
-        ("cimat", ['{{"{}": {{"x": [1, 2]}}, "b": {{"y": [1, 2]}}}}']),
         ("sre", ["a,{},a,target\n", "a {} a 0.5\n"]),
     ],
 )

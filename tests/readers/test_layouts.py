@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -131,12 +130,6 @@ def test_pyeer_says_that_dependence_cannot_be_seen(everybody: mb.Comparisons) ->
     assert (rates.far.errors, rates.frr.errors) == (known.far.errors, known.frr.errors)
 
 
-def test_pyeer_histogram() -> None:
-    data = mb.read([HERE / "pyeer/exp2_genuine", HERE / "pyeer/exp2_impostor_hist"], reader="pyeer", histogram=True)
-    counts = np.loadtxt(HERE / "pyeer/exp2_impostor_hist", dtype=int)
-    np.testing.assert_array_equal(np.bincount(data.score[~data.genuine].astype(int), minlength=101), counts)
-
-
 @pytest.mark.parametrize("name", ["predictions", "predictions_with_cluster"])
 def test_splink(name: str, everybody: mb.Comparisons) -> None:
     files = [HERE / f"splink/{name}.csv", HERE / "splink/labels.csv"]
@@ -158,48 +151,15 @@ def test_splink_parquet_is_the_same(tmp_path: Path) -> None:
 
 
 def vectors() -> mb.Embeddings:
-    data = mb.read(HERE / "cimat/embeddings.json", reader="cimat")
+    data = mb.read(HERE / "plain/embeddings.csv")
     assert isinstance(data, mb.Embeddings)
     return data
 
 
-def test_cimat_embeddings(everybody: mb.Comparisons) -> None:
+def test_a_table_of_embeddings(everybody: mb.Comparisons) -> None:
     data = vectors()
-    assert data.instance.tolist()[:4] == ["img0", "img1", "img2", "img0"]
-    np.testing.assert_allclose(data.comparisons().score, everybody.score, atol=1e-6)
-
-
-def test_cimat_scores_count_once(everybody: mb.Comparisons) -> None:
-    data = mb.read(HERE / "cimat/scores.json", reader="cimat")
-    assert len(data) == len(everybody)
-    for kind in (True, False):
-        np.testing.assert_array_equal(
-            np.sort(data.score[data.genuine == kind]), np.sort(everybody.score[everybody.genuine == kind])
-        )
-
-
-def test_cimat_chosen_pairs_are_written_twice(tmp_path: Path) -> None:
-    scores = {"a": {"a": [0.9, 0.9, 0.8, 0.8], "b": [0.1]}, "b": {"a": [0.1]}}
-    (tmp_path / "s.json").write_text(json.dumps(scores))
-    data = mb.read(tmp_path / "s.json", reader="cimat")
-    assert sorted(data.score[data.genuine]) == [0.8, 0.9]
-    assert len(data) == 3
-    assert any("counted once" in text for text in data.findings())
-
-
-@pytest.mark.parametrize("reader", [None, "embedding-table"])
-def test_embedding_table(reader: str | None) -> None:
-    data = mb.read(HERE / "embedding-table/faces.csv", reader=reader)
-    np.testing.assert_array_equal(data.vectors, vectors().vectors)
     assert data.identities.tolist() == ["000", "001", "002", "003", "004"]
-
-
-def test_embedding_table_without_numbered_columns(tmp_path: Path) -> None:
-    (tmp_path / "t.tsv").write_text("person_code\tsex\tu\tv\n007\tf\t1.5\t2\n7\tm\t3\t4\n")
-    data = mb.read(tmp_path / "t.tsv", reader="embedding-table", identity="person_code", group="sex")
-    assert data.identities.tolist() == ["007", "7"]
-    assert data.group.tolist() == ["f", "m"]
-    assert data.vectors.tolist() == [[1.5, 2.0], [3.0, 4.0]]
+    np.testing.assert_allclose(data.comparisons().score, everybody.score, atol=1e-6)
 
 
 def test_matrix(tmp_path: Path, everybody: mb.Comparisons) -> None:

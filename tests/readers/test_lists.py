@@ -17,7 +17,7 @@ from pyarrow import parquet
 import matchbound as mb
 from matchbound.files.opening import Input
 from matchbound.readers import containers, infer, tables, text
-from matchbound.readers.layouts import cimat, trials
+from matchbound.readers.layouts import trials
 from naive_readers import components_by_search, fields_by_line, map_by_line
 
 WORDS = ("a", "b", "target", "0", "1", "-2.5", "+3", "1e400", "nan", "é", "x" * 40, '"q', "", "\ufeff", "n\0l")
@@ -183,17 +183,6 @@ def test_a_packed_list_without_identities_is_bounded(tmp_path: Path, monkeypatch
     with pytest.raises(mb.DataError, match=r"table.parquet: holds more than 20,000 comparisons without"):
         mb.read(tmp_path / "table.parquet")
     assert len(mb.read(packed(tmp_path / "known.gz", "a a 3 y\na b 2 n\n", 11_000), reader="kaldi")) == 22_000
-
-
-def test_json_that_was_packed_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "x.json.gz"
-    with gzip.open(path, "wt") as stream:
-        stream.write('{"a": {"a": [0' + ",0" * 60_000 + "]}}")
-    assert cimat.SMALL_JSON == 4_194_304
-    monkeypatch.setattr(cimat, "SMALL_JSON", 100_000)
-    with pytest.raises(mb.DataError, match=r"x.json.gz: unpacks to more than 100,000 bytes of JSON; unpack it first"):
-        mb.read(path, reader="cimat")
-    assert len(mb.read(path, reader="cimat", max_bytes=33554433)) == 60_001
 
 
 def test_labels_beside_an_array_are_not_read_without_end(tmp_path: Path) -> None:

@@ -117,8 +117,6 @@ def files(folder: Path) -> dict[str, tuple[list[Path], dict[str, Any]]]:
     made["trials"] = ([put(folder / "t", f"{trials}{LONG} b0 1 nontarget\n")], {"reader": "kaldi"})
     wide = ",".join(f"f{k}" for k in range(60_000))
     made["a wide table"] = ([put(folder / "w.csv", f"identity,{wide}\na,{'1,' * 59_999}1\n")], {})
-    scores = {LONG: {LONG: [0.5] * 100_000}}
-    made["scores in json"] = ([put(folder / "j.json", json.dumps(scores))], {"reader": "cimat"})
     return made
 
 

@@ -165,9 +165,9 @@ def test_a_workbook(tmp_path: Path) -> None:
     assert found.identities.tolist() == ["7", "ann"]
     assert found.genuine.tolist() == [True, False]
     for row, why in (
-        (["ann", None, 1], "row 3: id_b is missing"),
-        (["ann", "eve", "high"], "row 3: Score is 'high', not a number"),
-        (["ann", "eve", None], "row 3: Score is missing"),
+        (["ann", None, 1], "line 3: id_b is empty"),
+        (["ann", "eve", "high"], "line 3: Score is 'high', not a number"),
+        (["ann", "eve", None], "line 3: Score is missing"),
     ):
         with pytest.raises(mb.DataError, match=why):
             mb.read(workbook(tmp_path / "s.xlsx", [head, ["a", "a", 1], row]))

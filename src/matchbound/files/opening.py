@@ -41,7 +41,7 @@ READ_BYTES = 1 << 20
 # Up to this size what comes through a pipe is in memory, beyond it in a temporary file without a name.
 SPOOL_BYTES = 64 << 20
 
-Kind = Literal["text", "parquet", "zip", "npy", "arrow", "hdf5", "empty"]
+Kind = Literal["text", "json", "parquet", "zip", "npy", "arrow", "hdf5", "empty"]
 _KINDS: dict[bytes, Kind] = {
     b"PAR1": "parquet",
     b"PK\x03\x04": "zip",
@@ -163,6 +163,8 @@ class Input:
                 f"{self.name} holds binary data of an unknown kind; give CSV, TSV, Parquet, .npz or .npy, or name "
                 "its reader"
             )
+        if head.lstrip().startswith(b"{"):
+            return "json"
         return "text" if head else "empty"
 
     def check_bytes(self, need: int, most: int | None = None) -> None:

@@ -100,7 +100,7 @@ def _batches(protocol: Protocol, scores: Comparisons | None) -> Iterator[Any]:
 
 
 def _load(path: str | os.PathLike[str]) -> Table:
-    table = load_table(open_input(path), ())
+    table = load_table(open_input(path))
     check_names(table.names, table.source)
     return table
 

@@ -18,7 +18,7 @@ from matchbound.data.labels import Coded, coded_labels, merge
 from matchbound.errors import DataError, MissingExtraError, argument, plainly
 from matchbound.files.opening import Input, open_input
 from matchbound.readers.roles import PairRoles, plain, repeated
-from matchbound.readers.tables import Options, Table, from_table, named, readable
+from matchbound.readers.tables import Options, Table, check_similarity, from_table, named, readable
 from matchbound.scratch import room_for
 
 PIECE_BYTES = 16 << 20
@@ -155,7 +155,11 @@ def _table(source: str, arrays: Mapping[str, NDArray[Any]]) -> Table:
 
 
 def read_npy(
-    source: Input, options: Options, *, labels: str | os.PathLike[str] | ArrayLike | None = None
+    source: Input,
+    *,
+    distance: bool | None = None,
+    similarity: Similarity = "cosine",
+    labels: str | os.PathLike[str] | ArrayLike | None = None,
 ) -> Embeddings:
     """Embeddings from an array of shape (rows, dimensions) and labels: an array, or a file of them.
 
@@ -176,7 +180,7 @@ def read_npy(
         )
     column = load_labels(labels, vectors.shape[0], source.name)
     identities, (codes,) = merge(column)
-    kind = options.kind(source.name)
+    kind = check_similarity(source.name, distance, similarity)
     notes = column.notes("identity")
     return named(source.name, lambda: Embeddings.from_codes(vectors, identities, codes, kind, notes=notes))
 
@@ -242,7 +246,8 @@ def read_directory(
         return read_arrays(open_input(here[0], max_bytes), options)
     main = [p for p in here if p.suffix == ".npy" and plain(p.stem) in _VECTORS]
     if len(main) == 1:
-        return read_npy(open_input(main[0], max_bytes), options, labels=labels)
+        array = open_input(main[0], max_bytes)
+        return read_npy(array, distance=options.distance, similarity=options.similarity, labels=labels)
     nested = [p for p in files if p.suffix == ".npy" and p.parent != path]
     if nested:
         return _folders(path, nested, options.kind(str(path)))

@@ -15,9 +15,9 @@ from matchbound.data.labels import as_labels, as_text
 from matchbound.errors import DataError, UsageError
 from matchbound.files.opening import open_input
 from matchbound.readers.arrays import load_npz
-from matchbound.readers.containers import is_frame, table_of
+from matchbound.readers.containers import table_of
 from matchbound.readers.roles import assigned, plain
-from matchbound.readers.tables import Table
+from matchbound.readers.tables import Table, is_frame
 
 # The names that columns go by, after `matchbound.readers.roles.plain`.
 NAMES = {

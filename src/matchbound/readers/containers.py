@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import re
 import struct
 import zipfile
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 from typing import Any
 
+from matchbound.data.comparisons import Comparisons
+from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import is_missing
 from matchbound.errors import DataError, MatchboundError, MissingExtraError, UsageError, argument, plainly, shorten
 from matchbound.files.opening import Input, open_input
 from matchbound.readers.parquet import load_parquet_table
-from matchbound.readers.roles import check_names
-from matchbound.readers.tables import Table, readable
-from matchbound.readers.text import load_text_table
+from matchbound.readers.roles import UnknownColumnsError
+from matchbound.readers.tables import Options, Table, is_frame, readable
+from matchbound.readers.text import load_text_table, read_delimited
 
 # Bytes that a workbook may unpack to, however small it is, and for each of its bytes: a cell takes microseconds.
 SMALL_SHEET, SHEET_RATIO = 16 * 2**20, 20
@@ -25,27 +30,27 @@ MAX_EMPTY = 10_000_000
 def table_of(data: Any) -> Table:
     """All columns of a data frame, or of a file; those of a text file are then text."""
     if not is_frame(data):
-        return load_table(open_input(data), numbers=())
+        return load_table(open_input(data))
     table = load_frame(data)
     if not table.names:
         raise DataError(f"{table.source} has no columns")
     return table
 
 
-def load_table(
-    source: Input, numbers: Collection[str] | None = None, labels: Collection[str] = (), sheet: str | None = None
-) -> Table:
-    """All columns of a file; `numbers` and `labels` say how those of a text file are read."""
+def load_table(source: Input, numbers: Collection[str] = ()) -> Table:
+    """All columns of a file; `numbers` are those of a text file that are not text."""
     if source.kind == "empty":
         raise DataError(f"{source.name} is empty")
     if source.kind == "text":
-        table = load_json_lines(source) if is_json_lines(source) else load_text_table(source, numbers, labels)
+        table = load_text_table(source, numbers)
+    elif source.kind == "json":
+        table = load_json_lines(source)
     elif source.kind == "parquet" and not source.piped:
         table = load_parquet_table(source)
     elif source.kind == "arrow" and not source.piped:
         table = load_arrow(source)
     elif is_workbook(source):
-        table = load_workbook(source, sheet)
+        table = load_text_table(sheet_as_text(source)[0], numbers, delimiter="\t")
     else:
         raise DataError(f"{source.name} is not a table; give CSV, TSV or Parquet")
     if not table.names:
@@ -53,11 +58,6 @@ def load_table(
     if not table.data.num_rows:
         raise DataError(f"{source.name} has a header and no rows")
     return table
-
-
-def is_frame(value: object) -> bool:
-    """Whether a value is a data frame: it speaks the Arrow PyCapsule interface, or can be collected to one."""
-    return hasattr(value, "__arrow_c_stream__") or hasattr(type(value), "columns")
 
 
 def load_frame(frame: Any) -> Table:
@@ -166,12 +166,6 @@ def load_json_lines(source: Input) -> Table:
     return Table(source.name, data, where)
 
 
-def is_json_lines(source: Input) -> bool:
-    """Whether the first line that is not blank is a JSON object."""
-    line = source.first_text.strip()
-    return line.startswith("{") and line.endswith("}")
-
-
 def is_workbook(source: Input) -> bool:
     """Whether a file is a zip archive that holds an Excel workbook."""
     try:
@@ -181,10 +175,17 @@ def is_workbook(source: Input) -> bool:
         return False
 
 
-def load_workbook(source: Input, sheet: str | None = None) -> Table:
-    """The table of a sheet, by default the first; its first row names the columns. openpyxl reads it."""
-    import pyarrow as pa
+def read_workbook(source: Input, options: Options, *, sheet: str | None = None) -> Comparisons | Embeddings:
+    """Comparisons or embeddings from a sheet, by default the first; its first row names the columns."""
+    text, others = sheet_as_text(source, sheet)
+    try:
+        return read_delimited(text, options, delimiter="\t")
+    except UnknownColumnsError as error:
+        raise UnknownColumnsError(f"{error.marked}{others}") from None
 
+
+def sheet_as_text(source: Input, sheet: str | None = None) -> tuple[Input, str]:
+    """A sheet as text with tabs, one line a row, and what an error adds where there are other sheets."""
     try:
         import openpyxl  # type: ignore[import-untyped,unused-ignore]
     except ImportError:
@@ -201,60 +202,40 @@ def load_workbook(source: Input, sheet: str | None = None) -> Table:
             if sheet is not None and sheet not in book.sheetnames:
                 has = ", ".join(repr(shorten(name)) for name in book.sheetnames)
                 raise DataError(f"{source.name}: there is no sheet {sheet!r}; it has {has}")
-            cells = _filled(source, book[sheet or book.sheetnames[0]].iter_rows(values_only=True))
+            text = _tabbed(source, book[sheet or book.sheetnames[0]].iter_rows(values_only=True))
     except DataError:
         raise
-    except Exception as error:  # as above
+    except Exception as error:  # a damaged workbook may raise nearly anything
         raise DataError(
             f"{source.name} is not a workbook that can be read ({plainly(error, 200)}); save the sheet as CSV"
         ) from None
-    filled = [at for at, row in enumerate(cells) if any(not _is_blank(value) for value in row)]
-    if not filled:
-        raise DataError(f"{source.name}: the sheet is empty")
-    first, last = filled[0], filled[-1]
-    head = cells[first][: max(at + 1 for at, value in enumerate(cells[first]) if not is_missing(value))]
-    names = ["" if is_missing(value) else str(value).strip() for value in head]
-    if "" in names:
-        raise DataError(f"{source.name}, row {first + 1}: column {names.index('') + 1} has no name")
-    check_names(names, source.name)
-    rows = cells[first + 1 : last + 1]
-    columns = {name: _column([row[at] if at < len(row) else None for row in rows]) for at, name in enumerate(names)}
-    hint = ""
+    others = ""
     if sheet is None and len(book.sheetnames) > 1:
-        others = " or ".join(argument("sheet", shorten(name)) for name in book.sheetnames[1:6])
-        hint = f". This is the sheet {shorten(book.sheetnames[0])!r}; another one is chosen with {others}"
-    return Table(source.name, pa.table(columns), lambda row: f"{source.name}, row {first + 2 + row}", hint=hint)
+        names = " or ".join(argument("sheet", shorten(name)) for name in book.sheetnames[1:6])
+        others = f". This is the sheet {shorten(book.sheetnames[0])!r}; another one is chosen with {names}"
+    return Input(source.name, content=text.encode("utf-8", "surrogatepass")), others
 
 
-def _column(values: list[Any]) -> Any:
-    """An Arrow column: of numbers where all cells are numbers or missing, of text where not."""
-    import pyarrow as pa
-
-    filled = [None if is_missing(value) else value for value in values]
-    kinds = {type(value) for value in filled} - {type(None)}
-    if kinds == {int} and max(map(abs, filter(None, filled)), default=0) < 2**63:
-        return pa.array(filled, pa.int64())
-    if kinds <= {int, float} and kinds:
-        return pa.array([None if value is None else float(value) for value in filled], pa.float64())
-    whole = (int(value) if isinstance(value, float) and value.is_integer() else value for value in filled)
-    return pa.array([None if value is None else str(value) for value in whole], pa.string())
-
-
-def _filled(source: Input, rows: Iterable[Sequence[Any]]) -> list[tuple[Any, ...]]:
-    """The rows without the empty cells at their ends; a cell far to the right or below must not fill the memory."""
-    cells: list[tuple[Any, ...]] = []
-    empty = 0
+def _tabbed(source: Input, rows: Iterable[Sequence[Any]]) -> str:
+    """Cells with tabs between, as wide as the first row that is not empty."""
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter="\t", lineterminator="\n")
+    width = empty = 0
     for row in rows:
-        width = next((at + 1 for at in range(len(row) - 1, -1, -1) if row[at] is not None), 0)
         empty += row.count(None)
         if empty > MAX_EMPTY:
             raise DataError(
                 f"{source.name}: more than {MAX_EMPTY:,} cells of the sheet are empty; delete the cells far to the "
                 "right of the table, or save the sheet as CSV"
             )
-        cells.append(tuple(row[:width]))
-    return cells
+        width = width or max((at + 1 for at, value in enumerate(row) if value is not None), default=0)
+        writer.writerow([_cell(value) for value in (*row[:width], *[None] * (width - len(row)))])
+    return text.getvalue()
 
 
-def _is_blank(value: Any) -> bool:
-    return is_missing(value) or (isinstance(value, str) and not value.strip())
+def _cell(value: Any) -> str:
+    """A cell as text on one line; a whole number is one, however it is stored."""
+    if is_missing(value):
+        return ""
+    whole = int(value) if isinstance(value, float) and value.is_integer() else value
+    return re.sub(r"[\r\n]+", " ", str(whole))

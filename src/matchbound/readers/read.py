@@ -16,9 +16,10 @@ from matchbound.errors import DataError, UsageError, argument
 from matchbound.files.opening import AnyPath, Input, file_digest, is_address, local_path, open_input, watching
 from matchbound.files.origin import find_remote, own_names
 from matchbound.notes import Note
-from matchbound.readers.roles import UnknownColumnsError
+from matchbound.readers.roles import PairRoles, UnknownColumnsError
 from matchbound.readers.scan import ScoreFile
-from matchbound.readers.tables import Options, from_table
+from matchbound.readers.tables import GENUINE_WORDS, Options, build_comparisons, from_table, is_frame
+from matchbound.readers.text import NUMBER, read_delimited, read_list, split_line
 
 __all__ = ["READERS", "file_digest", "read"]
 
@@ -36,8 +37,6 @@ READERS: dict[str, str] = {
     "ijb": "trials",
     "matrix": "vectors",
     "splink": "splink",
-    "cimat": "cimat",
-    "embedding-table": "vectors",
 }
 
 # Memory that a row takes at the least: identities, instances and the score, and as much again to match them.
@@ -128,7 +127,7 @@ def read(
     if distance is not None and not isinstance(distance, bool):
         raise UsageError(f"distance must be True, False or None; got {distance!r}")
     with watching() as opened:
-        data = _read(path, reader, repeats, distance=distance, similarity=similarity, **options)
+        data = _read(path, reader, distance=distance, similarity=similarity, repeats=repeats, **options)
     origins = {source.name: source.origin for source in opened}
     for origin in origins.values():
         origin.check()
@@ -143,8 +142,6 @@ def as_source(data: Source | Readable) -> Source:
     """Data as they are, and a file or a data frame as `read` reads it; what is neither, the caller will refuse."""
     if isinstance(data, Comparisons | Embeddings | ScoreFile):
         return data
-    from matchbound.readers.containers import is_frame
-
     return read(data) if isinstance(data, str | os.PathLike) or is_frame(data) else cast("Source", data)
 
 
@@ -181,24 +178,23 @@ def physical_memory() -> float:
         return float("inf")
 
 
-def _read(path: Any, reader: str | None, repeats: str | None, **options: Any) -> Data:
+def _read(path: Any, reader: str | None, **options: Any) -> Data:
     """The data, by the reader that was named or the content of the file."""
-    if not isinstance(path, (str, os.PathLike)):
-        from matchbound.readers.containers import is_frame, load_frame
+    if is_frame(path) and not isinstance(path, (str, os.PathLike)):
+        from matchbound.readers.containers import load_frame
 
-        if is_frame(path):
-            if reader is not None:
-                raise UsageError("reader names a file layout; a data frame is read by its columns")
-            return _plain(from_table, load_frame(path), "a data frame", **options)
+        if reader is not None:
+            raise UsageError("reader names a file layout; a data frame is read by its columns")
+        return _call(from_table, load_frame(path), "a data frame", **options)
     paths = _paths(path)
-    max_bytes = _fitting("max_bytes", options.pop("max_bytes", None), "bytes")
+    max_bytes = _bytes(options.pop("max_bytes", None))
     if reader is not None:
         inputs = [Input(str(p), Path(p)) if _is_dir(p) else open_input(p, max_bytes) for p in paths]
-        return _read_as(reader, inputs, repeats=repeats, **options)
+        return _read_as(reader, inputs, **options)
     if len(paths) == 1 and _is_dir(paths[0]):
         from matchbound.readers.arrays import read_directory
 
-        return _plain(read_directory, Path(paths[0]), "a directory", max_bytes=max_bytes, **options)
+        return _call(read_directory, Path(paths[0]), "a directory", max_bytes=max_bytes, **options)
     if len(paths) == 1 and is_address(paths[0]):
         files = find_remote(os.fspath(paths[0])).files
         if files is not None:
@@ -216,45 +212,47 @@ def _by_content(source: Input, **options: Any) -> Data:
         raise DataError(f"{source.name} is empty")
     if kind == "text":
         return _of_text(source, **options)
-    if source.piped:
+    if source.piped and kind != "json":
         raise DataError(f"{source.name} holds binary data ({kind}); only text can be read from a pipe")
     from matchbound.readers.arrays import read_arrays, read_npy
-    from matchbound.readers.containers import is_workbook, load_arrow, load_workbook
+    from matchbound.readers.containers import is_workbook, load_arrow, load_json_lines, read_workbook
     from matchbound.readers.parquet import read_parquet
 
     if kind == "parquet":
-        return _plain(read_parquet, [source], "a Parquet file", **options)
+        return _call(read_parquet, [source], "a Parquet file", **options)
     if kind == "arrow":
-        return _plain(from_table, load_arrow(source), "an Arrow file", **options)
+        return _call(from_table, load_arrow(source), "an Arrow file", **options)
+    if kind == "json":
+        return _call(from_table, load_json_lines(source), "a file of JSON lines", **options)
     if kind == "npy":
-        return _plain(read_npy, source, "an .npy file", **options)
+        return _call(read_npy, source, "an .npy file", **options)
     if kind == "zip" and is_workbook(source):
-        table = load_workbook(source, options.pop("sheet", None))
-        return _plain(from_table, table, "an Excel workbook", **options)
-    return _plain(read_arrays, source, "an HDF5 file" if kind == "hdf5" else "an .npz file", **options)
+        return _call(read_workbook, source, "an Excel workbook", **options)
+    return _call(read_arrays, source, "an HDF5 file" if kind == "hdf5" else "an .npz file", **options)
 
 
 def _of_text(source: Input, **options: Any) -> Data:
-    """A table with a header, a list that can be only one thing, or JSON lines."""
-    from matchbound.readers.containers import is_json_lines, load_json_lines
-    from matchbound.readers.layouts.lists import read_without_header
-    from matchbound.readers.text import read_delimited
-
-    if all(options.get(name) is None for name in ("columns", "group", "delimiter")):
-        data = read_without_header(source, options.get("distance"))
-        if data is not None:
-            return data
-    if is_json_lines(source):
-        return _plain(from_table, load_json_lines(source), "a file of JSON lines", **options)
+    """A list that can be only one thing, by its first line, or a table with a header."""
+    line = source.first_text[:10_000]
+    delimiter = next((mark for mark in (",", ";") if mark in line), None)
+    fields = [field.lower() for field in split_line(line, delimiter)]
+    holds = ["genuine" if field in GENUINE_WORDS else "score" if NUMBER.match(field) else "" for field in fields]
+    if sorted(holds) == ["genuine", "score"] and not any(
+        options.get(name) for name in ("columns", "group", "delimiter")
+    ):
+        table = read_list(source, (" ".join(holds),), delimiter=delimiter)
+        data = build_comparisons(table, PairRoles("score", genuine="genuine"), bool(options.get("distance")))
+        what = "label and score" if holds[0] == "genuine" else "score and label"
+        return _noted(data, "no-header", f"the file has no header: its lines were read as {what}")
     by = recognised([source])
     if by is not None and by[0] != "splink":
-        return _noted(*by, **options)
+        return _read_recognised(*by, **options)
     try:
-        return _plain(read_delimited, source, "a delimited text file", **options)
+        return _call(read_delimited, source, "a delimited text file", **options)
     except UnknownColumnsError:
         if by is None:
             raise
-        return _noted(*by, **options)
+        return _read_recognised(*by, **options)
 
 
 def _several(inputs: list[Input], **options: Any) -> Data:
@@ -263,34 +261,33 @@ def _several(inputs: list[Input], **options: Any) -> Data:
     if all(kind == "parquet" for kind in kinds):
         from matchbound.readers.parquet import read_parquet
 
-        return _plain(read_parquet, inputs, "Parquet files", **options)
+        return _call(read_parquet, inputs, "Parquet files", **options)
     if len(inputs) == 2 and kinds[0] == "npy" and kinds[1] in ("npy", "text"):
         return _by_content(inputs[0], labels=inputs[1], **options)
     by = recognised(inputs)
     if by is not None:
-        return _noted(*by, **options)
+        return _read_recognised(*by, **options)
     raise UsageError(
         f"{len(inputs)} files need a reader that takes several ({', '.join(READERS)}); without one give a single "
         "file, Parquet files, or an .npy file and its labels"
     )
 
 
-def _read_as(reader: str, inputs: list[Input], repeats: str | None = None, **options: Any) -> Data:
+def _read_as(reader: str, inputs: list[Input], **options: Any) -> Data:
     """The data by a reader of the table of readers."""
     module = import_module(f"matchbound.readers.layouts.{READERS[reader]}")
-    function = getattr(module, f"read_{reader.replace('-', '_')}")
-    takes = _takes(function)
-    if "repeats" in takes:
-        options["repeats"] = repeats
-    return _call(function, inputs, f"reader {reader!r}", takes, **options)
+    return _call(getattr(module, f"read_{reader.replace('-', '_')}"), inputs, f"reader {reader!r}", **options)
 
 
-def _noted(reader: str, inputs: list[Input], **options: Any) -> Data:
+def _read_recognised(reader: str, inputs: list[Input], **options: Any) -> Data:
     """The data by a reader that was recognised, with a note that says so."""
-    data = _read_as(reader, inputs, **options)
     names = ", ".join(own_names([source.name for source in inputs]))
-    note = Note("recognised", f"the layout was recognised: {names} read with {argument('reader', reader)}")
-    return data.with_fields(notes=(note, *data.notes))
+    text = f"the layout was recognised: {names} read with {argument('reader', reader)}"
+    return _noted(_read_as(reader, inputs, **options), "recognised", text)
+
+
+def _noted(data: Data, code: str, text: str) -> Data:
+    return data.with_fields(notes=(Note(code, text), *data.notes))
 
 
 def recognised(inputs: list[Input]) -> tuple[str, list[Input]] | None:
@@ -302,7 +299,7 @@ def recognised(inputs: list[Input]) -> tuple[str, list[Input]] | None:
         if {"match_weight", "match_probability"} & set(line.strip().lower().split(",")):
             return "splink", [source, *rest]
         reader = None
-        if len(fields) == 3 and fields[2].lower() in ("target", "nontarget"):
+        if len(fields) in (3, 4) and fields[-1].lower() in ("target", "nontarget"):
             reader = "kaldi"
         elif len(fields) in (3, 4) and fields[0] in ("0", "1") and all("/" in name for name in fields[1:3]):
             reader = "voxceleb"
@@ -327,51 +324,40 @@ def _is_dir(path: AnyPath) -> bool:
         return False
 
 
-def _plain(function: Callable[..., Data], first: Any, what: str, **options: Any) -> Data:
-    """Call a reader of plain files: what may be said of any table goes in `Options`, the rest is its own."""
-    no = {"read_npy": ("columns", "group", "missing"), "read_arrays": ("missing",), "read_directory": ("missing",)}
-    common = {f.name: str(f.type) for f in fields(Options) if f.name not in no.get(function.__name__, ())}
-
-    def read_plain(first: Any, **values: Any) -> Data:
-        own = {name: values.pop(name) for name in list(values) if name not in common}
-        return function(first, Options(**values), **own)
-
-    return _call(read_plain, first, what, {**common, **_takes(function)}, **options)
+def _bytes(value: Any) -> int | None:
+    """A number of bytes, from Python or as the command line has it."""
+    digits = str(value).strip()
+    if value is not None and not (digits.isascii() and digits.isdigit() and int(digits)):
+        raise UsageError(f"max_bytes must be a whole number of bytes; got {value!r}")
+    return None if value is None else int(digits)
 
 
-def _takes(function: Callable[..., Data]) -> dict[str, str]:
-    """The options of a reader, by name, and their kinds."""
-    parameters = inspect.signature(function).parameters.values()
-    return {p.name: str(p.annotation) for p in parameters if p.kind is p.KEYWORD_ONLY}
+def _call(function: Callable[..., Data], first: Any, what: str, **options: Any) -> Data:
+    """Call a reader with the options that it takes; others are an error that lists the right ones.
+
+    A reader of plain tables takes what may be said of any table as one argument, `Options`.
+    """
+    parameters = inspect.signature(function).parameters
+    takes = {p.name: str(p.annotation) for p in parameters.values() if p.kind is p.KEYWORD_ONLY}
+    general = {f.name: str(f.type) for f in fields(Options)} if "options" in parameters else {}
+    for name in ("similarity", "repeats"):  # of `read` itself
+        if name not in {**general, **takes}:
+            options.pop(name, None)
+    for name, value in options.items():
+        _check_kind(name, value, {**general, **takes}, what)
+    if general:
+        options["options"] = Options(**{name: options.pop(name) for name in general if name in options})
+    return function(first, **options)
 
 
-def _call(function: Callable[..., Data], first: Any, what: str, takes: Mapping[str, str], **options: Any) -> Data:
-    """Call a reader with the options that it takes; others are an error that lists the right ones."""
-    if "similarity" not in takes:
-        options.pop("similarity", None)
-    for name in options:
-        if name not in takes:
-            own = [word for word in takes if word not in ("distance", "similarity", "repeats")]
-            raise UsageError(f"{what} takes no option {name!r}; it takes {', '.join(own) or 'none'}")
-    return function(first, **{name: _fitting(name, value, takes[name]) for name, value in options.items()})
-
-
-def _fitting(name: str, value: Any, kind: str) -> Any:
-    """The value of an option, from Python or as the command line has it: a wrong kind is an error, not a surprise."""
+def _check_kind(name: str, value: Any, takes: Mapping[str, str], what: str) -> None:
+    """An option that a reader does not take, or of a wrong kind, is an error and not a surprise."""
+    if name not in takes:
+        own = [word for word in takes if word not in ("distance", "similarity", "repeats", "max_bytes")]
+        raise UsageError(f"{what} takes no option {name!r}; it takes {', '.join(own) or 'none'}")
     if value is None or name in ("distance", "similarity", "repeats"):
-        return value
-    if kind == "bool":
-        words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-        if str(value).lower() not in words:
-            raise UsageError(f"{name} must be true or false; got {value!r}")
-        return words[str(value).lower()]
-    if kind in ("int", "bytes"):
-        digits = str(value).strip()
-        if not digits.isascii() or not digits.isdigit() or (kind == "bytes" and not int(digits)):
-            raise UsageError(f"{name} must be a whole number{' of bytes' if kind == 'bytes' else ''}; got {value!r}")
-        return int(digits)
-    if kind in ("str", "str | None") and not isinstance(value, str):
+        return
+    if takes[name] in ("str", "str | None") and not isinstance(value, str):
         raise UsageError(f"{name} must be text; got {value!r}")
-    if isinstance(value, Mapping) and "Map" not in kind:
+    if isinstance(value, Mapping) and "Map" not in takes[name]:
         raise UsageError(f"{name} takes one value; got {value!r}")
-    return value

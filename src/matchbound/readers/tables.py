@@ -39,6 +39,11 @@ _IMPOSTOR = """
 GENUINE_WORDS = {word: True for word in _GENUINE.split()} | {word: False for word in _IMPOSTOR.split()}
 
 
+def is_frame(value: object) -> bool:
+    """Whether a value is a data frame: it speaks the Arrow PyCapsule interface, or can be collected to one."""
+    return hasattr(value, "__arrow_c_stream__") or hasattr(type(value), "columns")
+
+
 def is_number(kind: Any) -> bool:
     """Whether an Arrow type is one of floats or integers."""
     import pyarrow as pa
@@ -67,15 +72,12 @@ class Table:
         From a row number (0, 1, …) to the place in the source, such as ``"scores.csv, line 17"``.
     notes : tuple of Note
         What was taken where there was a choice.
-    hint : str
-        What an error adds that does not know the columns.
     """
 
     source: str
     data: Any
     place: Callable[[int], str] | None = None
     notes: tuple[Note, ...] = ()
-    hint: str = ""
 
     @property
     def names(self) -> list[str]:
@@ -227,7 +229,7 @@ class Options:
 
 def from_table(table: Table, options: Options) -> Comparisons | Embeddings:
     """Comparisons or Embeddings from a table, by what its columns are called (see `find_roles`)."""
-    return build(table, options.roles(table.names, table.source, table.hint), options)
+    return build(table, options.roles(table.names, table.source), options)
 
 
 def build(table: Table, roles: PairRoles | RowRoles, options: Options) -> Comparisons | Embeddings:

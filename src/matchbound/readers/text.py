@@ -89,22 +89,13 @@ def read_delimited(source: Input, options: Options, *, delimiter: str | None = N
     return build(table, roles, options)
 
 
-def load_text_table(
-    source: Input, numbers: Collection[str] | None = None, labels: Collection[str] = (), delimiter: str | None = None
-) -> Table:
-    """All columns of a delimited file with a header.
-
-    `numbers` are read as numbers and other columns as text; without it, the columns that hold a number in
-    the first row and are not among `labels` are numbers.
-    """
+def load_text_table(source: Input, numbers: Collection[str] = (), delimiter: str | None = None) -> Table:
+    """All columns of a delimited file with a header: `numbers` are read as numbers and other columns as text."""
     at, header = read_header(source)
     names, delimiter = split_header(header, source.name, delimiter)
     check_names(names, source.name)
-    if numbers is None:
-        first = next(numbered_rows(source, Layout(tuple(names), (), (), delimiter, at)), (0, []))[1]
-        numbers = [n for n, text in zip(names, first, strict=False) if n not in labels and NUMBER.match(text.strip())]
-    chosen = [name for name in names if name in set(numbers)]
-    rest = [name for name in names if name not in set(numbers)]
+    chosen = [name for name in names if name in numbers]
+    rest = [name for name in names if name not in numbers]
     check_width(source.name, len(names))
     return text_table(source, table_layout(source, names, rest, chosen, delimiter, at))
 

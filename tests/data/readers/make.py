@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import itertools
-import json
 from pathlib import Path
 
 import numpy as np
@@ -108,11 +107,6 @@ def main() -> None:
 
     put("pyeer/exp1_genuine", [score[p] for p in pairs if same[p]])
     put("pyeer/exp1_impostor", [score[p] for p in pairs if not same[p]])
-    whole = [round(100 * max(0.0, float(score[p]))) for p in pairs]
-    put("pyeer/exp2_genuine", [str(s) for s, p in zip(whole, pairs, strict=True) if same[p]])
-    counts = np.bincount([s for s, p in zip(whole, pairs, strict=True) if not same[p]], minlength=101)
-    put("pyeer/exp2_impostor_hist", [str(n) for n in counts])
-
     alike = [p for p in pairs if same[p]]
     other = [p for p in pairs if not same[p]][: len(alike)]
     put(
@@ -152,20 +146,7 @@ def main() -> None:
         ],
     )
 
-    nested: dict[str, dict[str, list[float]]] = {}
-    for i in range(who.size):
-        nested.setdefault(PEOPLE[who[i]], {})[f"img{which[i]}"] = vectors[i].tolist()
-    put("cimat/embeddings.json", [json.dumps(nested)])
-    scores: dict[str, dict[str, list[float]]] = {p: {q: [] for q in PEOPLE} for p in PEOPLE}
-    for i, j in pairs:
-        a, b = PEOPLE[who[i]], PEOPLE[who[j]]
-        scores[a][b].append(float(score[i, j]))
-        if a != b:
-            scores[b][a].append(float(score[i, j]))
-    put("cimat/scores.json", [json.dumps(scores, indent=1)])
-
-    path = HERE / "embedding-table" / "faces.csv"
-    path.parent.mkdir(exist_ok=True)
+    path = HERE / "plain" / "embeddings.csv"
     with path.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
         writer.writerow(["", "id", *(f"feature_{k}" for k in range(4))])

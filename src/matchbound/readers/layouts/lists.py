@@ -1,4 +1,4 @@
-"""Lists of scores without trials: bob, LFW's pairs, pairs of scores and labels, and scores alone (PyEER)."""
+"""Lists of scores without trials: bob, LFW's pairs, and scores alone (PyEER)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.labels import Coded, coded_values, merge
-from matchbound.errors import DataError, UsageError, argument, shorten
+from matchbound.errors import DataError, UsageError, shorten
 from matchbound.files.opening import AnyPath, Input, open_input
-from matchbound.notes import Note
-from matchbound.readers.layouts.trials import load_scores, read_kaldi
+from matchbound.readers.layouts.trials import load_scores
 from matchbound.readers.roles import PairRoles, plain
-from matchbound.readers.tables import GENUINE_WORDS, Options, build_comparisons, check_unseen, named
-from matchbound.readers.text import NUMBER, finite_number, first_line, read_delimited, read_list, split_line
+from matchbound.readers.tables import Options, build_comparisons, check_unseen, named
+from matchbound.readers.text import NUMBER, finite_number, first_line, read_delimited, read_list
 
 _WITH_INSTANCES = PairRoles("score", "id_a", "id_b", "instance_a", "instance_b")
 CHECK_EVERY = 100_000
@@ -57,13 +56,10 @@ def read_bob_csv(inputs: Sequence[Input], *, distance: bool | None = None, group
     return data
 
 
-def read_pyeer(
-    inputs: Sequence[Input], *, distance: bool | None = None, histogram: bool = False, max_scores: int = 2 * 10**7
-) -> Comparisons:
+def read_pyeer(inputs: Sequence[Input], *, distance: bool | None = None) -> Comparisons:
     """Genuine scores, then impostor scores: the last number of each line.
 
-    With `histogram`, line k of the impostor file (from 0) says how many comparisons scored k; at most
-    `max_scores` comparisons are unfolded. Nobody can be told apart in such files, and the findings say so.
+    Nobody can be told apart in such files, and the findings say so.
     """
     if len(inputs) != 2:
         raise UsageError(f"reader 'pyeer' takes two files, genuine scores and impostor scores; got {len(inputs)}")
@@ -72,9 +68,7 @@ def read_pyeer(
             f"{inputs[0].name} is named like impostor scores and {inputs[1].name} like genuine scores; give the "
             "genuine scores first"
         )
-    genuine = _last_numbers(inputs[0])
-    impostor = _unfold(inputs[1], max_scores) if histogram else _last_numbers(inputs[1])
-    return Comparisons.from_scores(genuine, impostor, distance=bool(distance))
+    return Comparisons.from_scores(_last_numbers(inputs[0]), _last_numbers(inputs[1]), distance=bool(distance))
 
 
 def read_lfw(inputs: Sequence[Input], *, distance: bool | None = None, scores: AnyPath | None = None) -> Comparisons:
@@ -130,27 +124,6 @@ def read_lfw(inputs: Sequence[Input], *, distance: bool | None = None, scores: A
     return named(source.name, make)
 
 
-def read_without_header(source: Input, distance: bool | None) -> Comparisons | None:
-    """Comparisons from a file that can be only one thing, by its first line; None from any other."""
-    line = source.first_text
-    if len(line) > 10_000:
-        return None
-    delimiter = next((mark for mark in (",", ";") if mark in line), None)
-    fields = [field.lower() for field in split_line(line, delimiter)]
-    if len(fields) == 4 and delimiter is None and NUMBER.match(fields[2]) and fields[3] in ("target", "nontarget"):
-        data = read_kaldi([source], distance=distance)
-        what = f"enrolment, test, score and label ({argument('reader', 'kaldi')})"
-    else:
-        kinds = ["genuine" if field in GENUINE_WORDS else "score" if NUMBER.match(field) else "" for field in fields]
-        if sorted(kinds) != ["genuine", "score"]:
-            return None
-        table = read_list(source, (" ".join(kinds),), delimiter=delimiter)
-        data = build_comparisons(table, PairRoles("score", genuine="genuine"), bool(distance))
-        what = "label and score" if kinds[0] == "genuine" else "score and label"
-    note = Note("no-header", f"the file has no header: its lines were read as {what}")
-    return data.with_fields(notes=(note, *data.notes))
-
-
 def one_file(inputs: Sequence[Input], reader: str) -> Input:
     """The only file that a reader takes."""
     if len(inputs) != 1:
@@ -183,15 +156,3 @@ def _last_numbers(source: Input) -> FloatArray:
         raise DataError(f"{source.name} is empty")
     check_unseen([source], len(values))
     return np.frombuffer(values, dtype=np.float64)
-
-
-def _unfold(source: Input, most: int) -> FloatArray:
-    counts = _last_numbers(source)
-    bad = np.flatnonzero((counts < 0) | (counts != np.round(counts)))
-    if bad.size:
-        raise DataError(
-            f"{source.name}: the count for score {int(bad[0])} is {counts[bad[0]]}; counts are whole numbers"
-        )
-    if counts.sum() > most:
-        raise DataError(f"{source.name}: counts {int(counts.sum()):,} comparisons, more than max_scores={most:,}")
-    return np.repeat(np.arange(counts.size, dtype=np.float64), counts.astype(np.int64))

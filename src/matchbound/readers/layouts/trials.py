@@ -342,7 +342,7 @@ def _subjects(files: Sequence[Input]) -> dict[str, str]:
     """The subject of each template, by all files of metadata."""
     subjects: dict[str, str] = {}
     for source in files:
-        table = load_text_table(source, numbers=(), delimiter=",")
+        table = load_text_table(source, delimiter=",")
         names = {plain(name): name for name in table.names}
         if "template_id" not in names or "subject_id" not in names:
             raise DataError(f"{source.name}, line 1: metadata need the columns TEMPLATE_ID and SUBJECT_ID")

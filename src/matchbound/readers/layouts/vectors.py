@@ -1,11 +1,11 @@
-"""Layouts of vectors and of matrices: Kaldi's archives, tables of features, and matrices of scores with labels."""
+"""Layouts of vectors and of matrices: Kaldi's archives, and matrices of scores with labels."""
 
 from __future__ import annotations
 
 import os
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,17 +21,12 @@ from matchbound.errors import DataError, UsageError, argument, plainly, shorten
 from matchbound.files.opening import Input, open_input
 from matchbound.notes import Note
 from matchbound.readers.arrays import load_labels, load_npy
-from matchbound.readers.containers import load_table
-from matchbound.readers.layouts.lists import one_file
 from matchbound.readers.layouts.trials import IdentityMap, identity_of
-from matchbound.readers.roles import PairRoles, RowRoles, find_roles
-from matchbound.readers.tables import Table, build_embeddings, check_similarity, is_number, named
+from matchbound.readers.tables import check_similarity, named
 
 # Bytes that the name of an utterance may have, and numbers that a vector may have.
 LONGEST_KEY, MOST_NUMBERS = 10_000, 100_000
 _KINDS = {b"FV": "<f4", b"DV": "<f8", b"FM": "<f4", b"DM": "<f8"}
-# Columns of text files that are labels even where they look like numbers.
-_LABELS = ("identity", "subject", "subject_id", "person", "person_id", "speaker", "speaker_id", "label")
 Labels = Input | str | os.PathLike[str] | ArrayLike
 
 
@@ -73,34 +68,6 @@ def read_kaldi_ark(
         raise DataError(f"{source.name}: {plainly(names[who.index('')])} has no speaker; add it to utt2spk")
     kind = check_similarity(source.name, distance, similarity)
     return named(source.name, lambda: Embeddings(np.stack(vectors), who, kind, instance=names))
-
-
-def read_embedding_table(
-    inputs: Sequence[Input],
-    *,
-    distance: bool | None = None,
-    similarity: Similarity = "cosine",
-    identity: str | None = None,
-    instance: str | None = None,
-    group: str | None = None,
-) -> Embeddings:
-    """CSV, TSV or Parquet with ``id, feature_0, feature_1, …``.
-
-    Options name the columns of the identity, the instance and the group; without numbered columns, every
-    other column of numbers is a feature.
-    """
-    labels = [identity or "id", instance or "instance", group or "group", *_LABELS]
-    table = load_table(one_file(inputs, "embedding-table"), labels=labels)
-    columns = {role: name for role, name in (("identity", identity), ("instance", instance)) if name is not None}
-    roles: PairRoles | RowRoles | None = None
-    if set(columns.values()) <= set(table.names):
-        with suppress(DataError):
-            roles = find_roles(table.names, table.source, columns=columns, group=group)
-    if roles is None:
-        roles = _rest(table, identity, instance, group)
-    if not isinstance(roles, RowRoles):
-        raise DataError(f"{table.source} holds comparisons, not embeddings; read it without a reader")
-    return build_embeddings(table, roles, check_similarity(table.source, distance, similarity))
 
 
 def read_matrix(
@@ -175,23 +142,6 @@ def _finite(name: str, matrix: NDArray[Any], first: IntArray, second: IntArray) 
     score = np.asarray(matrix[first, second], dtype=np.float64)
     check_finite(score, lambda at: f"{name}, row {first[at]}, column {second[at]}: the score is")
     return score
-
-
-def _rest(table: Table, identity: str | None, instance: str | None, group: str | None) -> RowRoles:
-    """The named columns, or the first as the identity, and every other column of numbers as a feature."""
-    for name in (identity, instance, group):
-        if name is not None:
-            table.need(name)
-    who = identity or table.names[0]
-    features = tuple(
-        field.name for field in table.data.schema if field.name not in (who, instance, group) and is_number(field.type)
-    )
-    if not features:
-        raise DataError(
-            f"{table.source}: no column of numbers beside {shorten(who)!r}; a table of embeddings is id, "
-            "feature_0, feature_1, …"
-        )
-    return RowRoles(who, None, features, instance, group)
 
 
 def _vectors(source: Input) -> Iterator[tuple[str, FloatArray]]:
