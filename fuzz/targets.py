@@ -206,20 +206,16 @@ def scan(folder: Path, rng: Rng) -> Any:
 
 
 def protocol(folder: Path, rng: Rng) -> Any:
-    """Protocol files, and lists of instances to design one from."""
-    from matchbound.planning.protocol import read_protocol
-    from matchbound.planning.protocol_files import read_instances
+    """Lists of instances to design a protocol from."""
+    from matchbound.planning.protocol import read_instances
 
-    data = mb.Embeddings(np.eye(4) + 1.0, ["a", "a", "b", "c"], instance=["1", "2", "1", "1"])
-    good = b"id_a,instance_a,id_b,instance_b\na,1,b,1\na,2,c,1\nb,1,c,1\n"
+    good = b"identity,instance\na,1\na,2\nb,1\nc,1\n"
     if rng.random() < 0.5:
         ending, content = ".csv", damaged(good, rng) if rng.random() < 0.8 else generate.text_table(rng)
     else:
         content = generate.parquet(rng)
         ending, content = ".parquet", damaged(content, rng) if rng.random() < 0.5 else content
     path = _put(folder / f"protocol{ending}", content)
-    if rng.random() < 0.6:
-        return read_protocol(path, data)
     return read_instances(path)
 
 

@@ -34,17 +34,8 @@ from matchbound.errors import (
 )
 from matchbound.notes import Note as Note
 from matchbound.planning.plan import plan as plan
-from matchbound.planning.plan import plan_for as plan_for
-from matchbound.planning.plan import zero_errors as zero_errors
-from matchbound.planning.protocol import (
-    design_protocol as design_protocol,
-)
-from matchbound.planning.protocol import (
-    read_protocol as read_protocol,
-)
-from matchbound.planning.protocol import (
-    score_protocol as score_protocol,
-)
+from matchbound.planning.protocol import design_protocol as design_protocol
+from matchbound.planning.protocol import score_protocol as score_protocol
 from matchbound.planning.searches import plan_search as plan_search
 from matchbound.readers.candidates import read_candidates as read_candidates
 from matchbound.readers.people import read_failures as read_failures

@@ -222,15 +222,3 @@ def test_reader_options_reach_the_reader(tmp_path: Path, capsys: pytest.CaptureF
     assert "NAME=VALUE" in capsys.readouterr().err
     assert main([*command, "--option", "shoe=1"]) == 2
     assert "shoe" in capsys.readouterr().err
-
-
-def test_a_protocol_is_scored_and_evaluated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rng = np.random.default_rng(0)
-    faces, pairs = tmp_path / "faces.npz", tmp_path / "pairs.csv"
-    np.savez(faces, embeddings=rng.standard_normal((40, 8)).astype("f4"), identity=np.repeat(np.arange(20), 2))
-    assert main(["protocol", str(faces), "--budget", "30", "--output", str(pairs), "--quiet"]) == 0
-    capsys.readouterr()
-    document = run_json(capsys, "evaluate", str(faces), "--protocol", str(pairs), "--threshold", "0.3")
-    assert document["results"][0]["comparisons"] == 30
-    assert main(["evaluate", str(DATA / "balanced.csv"), "--protocol", str(pairs), "--threshold", "0.3"]) == 2
-    assert "--protocol" in capsys.readouterr().err

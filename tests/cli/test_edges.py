@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-import json
 import warnings
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from matchbound.cli import main
 from matchbound.errors import DataError, UsageError, without_secrets
 from matchbound.files.opening import Input
 from matchbound.files.origin import Remote, own_name, own_names
-from matchbound.planning.protocol_files import write_protocol
 from matchbound.report.papers import latex_text
 from matchbound.show.records import inert, is_formula, to_csv
 
@@ -103,22 +101,15 @@ def test_a_report_against_a_file_of_the_same_name(
     assert "other-client" not in page
 
 
-def test_a_protocol_and_a_checkpoint_leave_by_their_own_names(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_checkpoint_leaves_by_its_own_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rng = np.random.default_rng(0)
     data = tmp_path / "hidden-place" / "faces.npz"
     data.parent.mkdir()
     np.savez(data, embeddings=rng.normal(size=(24, 8)), identity=np.repeat([f"p{i}" for i in range(8)], 3))
-    plan = data.parent / "pairs.csv"
-    assert main(["protocol", str(data), "--budget", "40", "--output", str(plan), "--format", "json", "-q"]) == 0
     saved = data.parent / "run.ck"
-    for extra in (["--protocol", str(plan)], ["--checkpoint", str(saved)]):
-        assert main(["evaluate", str(data), "--threshold", "0.2", "--format", "json", *extra]) == 0
-        said = capsys.readouterr()
-        document = json.loads(said.out[said.out.rindex('{\n "results"') :])
-        assert "hidden-place" not in json.dumps(document)
-        assert "hidden-place" not in said.err
+    assert main(["evaluate", str(data), "--threshold", "0.2", "--format", "json", "--checkpoint", str(saved)]) == 0
+    said = capsys.readouterr()
+    assert "hidden-place" not in said.out + said.err
 
 
 def test_credentials_in_errors_of_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -173,7 +164,7 @@ def test_a_command_is_not_told_of_the_files_of_an_earlier_one(
     scores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = write(tmp_path / "gone.csv")
-    assert main(["evaluate", str(other), "--threshold", "0.5", "--protocol", str(scores)]) == 2  # after reading
+    assert main(["evaluate", str(other), "--threshold-from", "nowhere.csv"]) == 1  # after reading
     other.unlink()
     assert main(["evaluate", str(scores), "--threshold", "0.5", "-q"]) == 0, capsys.readouterr().err
 
@@ -214,11 +205,11 @@ def test_groups_named_like_formulas_on_the_command_line(tmp_path: Path, capsys: 
 def test_a_protocol_with_names_like_formulas_says_so(tmp_path: Path) -> None:
     protocol = mb.design_protocol(["=1", "=1", "b", "b", "c"], budget=4)
     with pytest.warns(mb.MatchboundWarning, match="formula"):
-        write_protocol(protocol, tmp_path / "p.csv")
+        protocol.write(tmp_path / "p.csv")
     assert "=1" in (tmp_path / "p.csv").read_text()  # names are data here, and stay as they are
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        write_protocol(protocol, tmp_path / "p.parquet")
+        protocol.write(tmp_path / "p.parquet")
 
 
 @pytest.mark.parametrize("label", ["[2cm]", "*", "*[2cm]", "  [-9cm]"])

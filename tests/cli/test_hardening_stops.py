@@ -24,7 +24,6 @@ import matchbound as mb
 from matchbound.cli import app, main
 from matchbound.files import writing as files
 from matchbound.files.writing import whole_file, write_atomically
-from matchbound.planning.protocol_files import write_protocol
 
 FUZZ = Path(__file__).resolve().parents[2] / "fuzz"
 if not FUZZ.is_dir():  # pragma: no cover
@@ -152,7 +151,7 @@ def test_protocol_into_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr("pyarrow.csv.CSVWriter", full)
     with pytest.raises(mb.DataError, match="No space left"):
-        write_protocol(made, tmp_path / "p.csv")
+        made.write(tmp_path / "p.csv")
     assert list(tmp_path.iterdir()) == []
 
 

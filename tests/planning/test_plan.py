@@ -18,7 +18,7 @@ import matchbound as mb
 import naive_plan
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.planning.check import lowest_rates
-from matchbound.planning.plan import identities_for, plan, zero_errors
+from matchbound.planning.plan import identities_for, plan
 from matchbound.planning.predictive import n_comparisons, predictive
 from matchbound.planning.study import NOWHERE, Draws, Study, Target, balanced, design_effect, known_from
 from matchbound.stats.intervals import effective_n, wilson
@@ -219,7 +219,7 @@ def test_plan_is_the_smallest_that_does() -> None:
 
 
 def test_more_dependence_needs_more_people() -> None:
-    asked: dict[str, Any] = {"far": 0.01, "width": 0.01}
+    asked: dict[str, Any] = {"far": 0.01, "width": 0.01, "method": "wilson"}
     few, many = (plan(**asked, design_effect=effect) for effect in (1.0, 20.0))
     assert few.n_identities < many.n_identities
     assert few.expected.design_effect == pytest.approx(1.0)
@@ -244,11 +244,11 @@ def test_the_chance_of_a_pilots_plan_is_the_average_over_what_may_be() -> None:
 def test_pilots_of_several_kinds() -> None:
     data = model_embeddings(60, 4, 9)
     rates = mb.evaluate(data, [1.1, 1.2])
-    asked: dict[str, Any] = {"far": 0.05, "width": 0.05}
-    sizes = {plan(**asked, pilot=pilot).n_identities for pilot in (data, data.comparisons(), rates[0], rates[0].far)}
-    assert len(sizes) == 1
+    asked: dict[str, Any] = {"far": 0.05, "width": 0.05, "method": "wilson"}
+    fitted = [known_from("far", pilot, None) for pilot in (data, data.comparisons(), rates[0], rates[0].far)]
+    assert len({(one.model.correlations.rho_identity, one.model.correlations.rho_pair) for one in fitted}) == 1
     made = plan(**asked, pilot=data)
-    assert made.source == "pilot of 60 identities"
+    assert made.study.known.source == "pilot of 60 identities"
     assert made.doubt > 0.0
     small = model_embeddings(12, 4, 9)
     with pytest.warns(MatchboundWarning) as caught:
@@ -267,20 +267,19 @@ def test_pilots_of_several_kinds() -> None:
 
 
 def test_instances_buy_people_up_to_a_point() -> None:
-    made = plan(frr=0.05, width=0.05)
+    made = plan(frr=0.05, width=0.05, method="wilson")
     curve = made.cost_curve((2, 3, 5, 10))
-    assert curve.instances.tolist() == [2, 3, 5, 10]
-    assert (np.diff(curve.n_identities) < 0).all()
-    assert np.array_equal(curve.recordings, curve.instances * curve.n_identities)
-    assert curve.cheapest(per_identity=100.0, per_instance=0.0) == 3
-    assert curve.cheapest(per_identity=0.0, per_instance=1.0) == int(np.argmin(curve.recordings))
+    assert [row["instances"] for row in curve] == [2, 3, 5, 10]
+    assert curve[0]["identities"] == made.n_identities
+    assert (np.diff([row["identities"] for row in curve]) < 0).all()
+    assert all(row["comparisons"] == n_comparisons("frr", row["identities"], row["instances"]) for row in curve)
 
 
 def test_claims() -> None:
-    made = plan(far=0.01, width=0.015, claim=0.03)
+    made = plan(far=0.01, width=0.015, claim=0.03, method="wilson")
     assert made.claim_power == made.power(0.03)
     assert made.power(0.012) < made.power(0.02) <= made.power(0.03)
-    only = plan(far=0.01, claim=0.03)
+    only = plan(far=0.01, claim=0.03, method="wilson")
     assert only.target.goal == "upper"
     assert only.claim_power == pytest.approx(0.95, abs=0.02)
     assert plan(far=0.1, upper=0.2, level=0.1, power=0.5).n_identities == 4, "such a bound lies below the rate"
@@ -292,20 +291,19 @@ def test_claims() -> None:
 def test_rules_of_three_and_thirty() -> None:
     made = plan(far=1e-3, upper=2e-3)
     three, thirty = made.rules
-    assert (three.comparisons, thirty.comparisons) == (1500, 30_000)
-    assert n_comparisons("far", three.n_identities, 2) >= 1500 > n_comparisons("far", three.n_identities - 1, 2)
-    assert three.chance < 0.05, "28 people cannot show it"
-    assert three.n_identities < thirty.n_identities < made.n_identities
+    assert (three["comparisons"], thirty["comparisons"]) == (1500, 30_000)
+    assert n_comparisons("far", three["identities"], 2) >= 1500 > n_comparisons("far", three["identities"] - 1, 2)
+    assert three["chance"] < 0.05, "28 people cannot show it"
+    assert three["identities"] < thirty["identities"] < made.n_identities
 
 
 def test_174_people() -> None:
     """All comparisons of 174 people, in both orders, are 30,102: the rule of 3 gives 1e-4; only 87 share nobody."""
-    clean = zero_errors(174)
-    assert clean.comparisons == 15_051, "in both orders the same comparison is counted twice"
-    assert clean.independent == pytest.approx(3 / 15_051, rel=0.01)
-    assert clean.disjoint == pytest.approx(1 - 0.05 ** (1 / 87))
-    assert clean.independent <= clean.default < clean.disjoint
-    assert clean.wilson == pytest.approx(wilson(0.0, 87, 0.05)[1])
+    clean = plan(far=0.0, upper=0.1).without_errors(174, instances=1)
+    assert clean["independent"] == pytest.approx(3 / 15_051, rel=0.01), "in both orders each comparison counts twice"
+    assert clean["disjoint"] == pytest.approx(1 - 0.05 ** (1 / 87))
+    assert clean["independent"] <= clean["default"] < clean["disjoint"]
+    assert clean["wilson"] == pytest.approx(wilson(0.0, 87, 0.05)[1])
 
 
 def test_planning_for_no_error_at_all() -> None:
@@ -314,14 +312,13 @@ def test_planning_for_no_error_at_all() -> None:
     assert wilson(0.0, (made.n_identities - 3) // 2, 0.05)[1] > 0.05
     assert made.expected.no_error == 1.0
     latent = plan(far=0.0, upper=0.01)
-    assert latent.clean.default <= 0.01
+    assert latent.without_errors()["default"] <= 0.01
     assert latent.at(latent.n_identities - 2).chance < 0.95, "the correlations that may be count too"
-    assert latent.clean.default == zero_errors(latent.n_identities, instances=2).default
 
 
 @pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 @pytest.mark.parametrize(("people", "instances"), [(2, 1), (3, 2), (9, 2), (12, 2), (40, 3)])
-def test_zero_errors_is_the_bound_of_evaluate_on_decisions(people: int, instances: int) -> None:
+def test_the_bound_without_errors_is_that_of_evaluate_on_decisions(people: int, instances: int) -> None:
     """Where the data do not show correlations, both use the assumed ones: one function answers both."""
     owner = np.repeat(np.arange(people), instances)
     first, second = np.triu_indices(owner.size, k=1)
@@ -334,10 +331,10 @@ def test_zero_errors_is_the_bound_of_evaluate_on_decisions(people: int, instance
             assert lowest["frr"] is None
             continue
         bound = getattr(mb.evaluate(data, threshold), metric).upper_bound()
-        clean = zero_errors(people, instances=instances, metric=metric)  # type: ignore[arg-type]
-        assert clean.default == pytest.approx(bound, rel=1e-9)
+        clean = plan(upper=0.5, **{metric: 0.0}).without_errors(people, instances)  # type: ignore[arg-type]
+        assert clean["default"] == pytest.approx(bound, rel=1e-9)
         assert lowest[metric] == bound
-        assert bound >= clean.independent
+        assert bound >= clean["independent"]
 
 
 @pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -392,10 +389,8 @@ def test_wrong_arguments(asked: dict[str, Any], message: str) -> None:
 
 
 def test_pictures() -> None:
-    from matchbound.planning.views import cost_figure
-
-    made = plan(frr=0.05, width=0.2)
-    left, right = cost_figure(made).axes
+    made = plan(frr=0.05, width=0.2, method="wilson")
+    left, right = made.plot()
     assert left.get_lines()[0].get_label() == "people"
     assert made.n_identities in right.get_lines()[0].get_xdata()
 
@@ -408,9 +403,10 @@ def test_command_plan(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Non
     path = tmp_path / "pilot.npz"
     np.savez(path, embeddings=pilot.vectors, identity=pilot.identities[pilot.codes])
     words = ["plan", "--far", "0.05", "--width", "0.06", "--pilot", str(path), "--similarity", "euclidean"]
+    words += ["--method", "wilson"]
     assert main([*words, "--format", "json"]) == 0
     first, *others = json.loads(capsys.readouterr().out)["results"]
-    made = plan(far=0.05, width=0.06, pilot=pilot)
+    made = plan(far=0.05, width=0.06, pilot=pilot, method="wilson")
     assert first["identities"] == made.n_identities
     assert first["correlation_doubt"] == pytest.approx(made.doubt)
     assert first["chance"] == pytest.approx(made.expected.chance)
@@ -442,14 +438,3 @@ def test_command_protocol(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     assert "img" in target.read_text().splitlines()[1]
     assert main(["protocol", str(people), "--budget", "9", "--scores", "--output", str(target)]) == 2
     assert "needs embeddings" in capsys.readouterr().err
-
-
-@pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
-def test_the_sample_size_that_would_show_a_claim() -> None:
-    rates = mb.evaluate(mb.demo_data(), 0.6)
-    claim = rates.far.claim(below=1.2 * rates.far.estimate)
-    assert claim.verdict == "not shown"
-    made = mb.plan_for(claim, pilot=mb.demo_data())
-    assert made.target.value == claim.target
-    with pytest.raises(UsageError, match="no sample"):
-        mb.plan_for(rates.far.claim(below=0.9 * rates.far.estimate))

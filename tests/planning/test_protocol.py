@@ -13,15 +13,22 @@ import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import csv, parquet
 
 import naive_plan
 from matchbound.calls.evaluate import evaluate
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.planning import protocol as protocol_module
-from matchbound.planning.ordering import edges_at, first_edges, turn_length
-from matchbound.planning.protocol import Protocol, design_protocol, read_protocol, score_protocol
-from matchbound.planning.protocol_files import write_protocol
+from matchbound.planning.protocol import (
+    Protocol,
+    design_protocol,
+    edges_at,
+    first_edges,
+    score_protocol,
+    turn_length,
+)
+from matchbound.readers.read import read
 
 SIZES = st.lists(st.integers(1, 5), min_size=2, max_size=9)
 
@@ -293,45 +300,25 @@ def test_files_come_back(tmp_path: Path, ending: str, names: bool) -> None:
     shown = data.identities[data.codes]
     protocol = design_protocol(shown, budget=9, instance=data.instance)
     path = tmp_path / f"protocol.{ending}"
-    write = protocol.to_csv if ending == "csv" else protocol.to_parquet
-    assert write(path) == path
-    back = read_protocol(path, data)
-    assert np.array_equal(back.first, protocol.first)
-    assert np.array_equal(back.second, protocol.second)
-    assert back.kind == "impostor"
+    assert protocol.write(path, score_protocol(protocol, data)) == path
     assert [p.name for p in tmp_path.iterdir()] == [path.name], "no temporary file stays behind"
-    assert np.array_equal(score_protocol(back, data).score, score_protocol(protocol, data).score)
-
-
-def test_scored_file_is_one_that_read_takes(tmp_path: Path) -> None:
-    from matchbound.readers.read import read
-
-    data = embeddings()
-    protocol = design_protocol(data.identities[data.codes], budget=9)
-    scored = score_protocol(protocol, data)
-    path = write_protocol(protocol, tmp_path / "scores.csv", scored)
     back = read(path)
-    assert np.array_equal(back.score, scored.score)
-    assert np.array_equal(back.identities[back.a], scored.identities[scored.a])
+    assert [str(v) for v in back.identities[back.a]] == shown[protocol.first].tolist()
+    assert [str(v) for v in back.identities[back.b]] == shown[protocol.second].tolist()
+    table = csv.read_csv(path) if ending == "csv" else parquet.read_table(path)
+    named = np.arange(len(data)) if data.instance is None else data.instance
+    assert table["instance_a"].to_pylist() == named[protocol.first].tolist()
+    assert table["instance_b"].to_pylist() == named[protocol.second].tolist()
+    assert np.array_equal(back.score, score_protocol(protocol, data).score)
 
 
 def test_files_that_cannot_be(tmp_path: Path) -> None:
     data = embeddings()
     protocol = design_protocol(data.identities[data.codes], budget=2)
     with pytest.raises(UsageError, match=r"\.csv or \.parquet"):
-        write_protocol(protocol, tmp_path / "protocol.txt")
+        protocol.write(tmp_path / "protocol.txt")
     with pytest.raises(DataError, match="cannot be written"):
-        write_protocol(protocol, tmp_path / "nowhere" / "protocol.csv")
-    bad = tmp_path / "bad.csv"
-    for names, text, match in (
-        (False, "id_a,instance_a,id_b\nann,0,cem", "instance_b is missing"),
-        (False, "id_a,instance_a,id_b,instance_b\nann,0,cem,99", "no row 99"),
-        (False, "id_a,instance_a,id_b,instance_b\nann,0,cem,6", "belongs to cem"),
-        (True, "id_a,instance_a,id_b,instance_b\nann,img9,cem,img0", "no instance img9 of ann"),
-    ):
-        bad.write_text(f"{text}\n")
-        with pytest.raises(DataError, match=match):
-            read_protocol(bad, embeddings(names))
+        protocol.write(tmp_path / "nowhere" / "protocol.csv")
 
 
 # ---- intervals from protocol data

@@ -21,8 +21,7 @@ from pyarrow import parquet
 import matchbound as mb
 from matchbound.counting.checkpoint import Checkpoint
 from matchbound.counting.partial import PartialTally
-from matchbound.planning.protocol import read_protocol
-from matchbound.planning.protocol_files import read_instances
+from matchbound.planning.protocol import read_instances
 from matchbound.readers.scan import scan_scores
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -242,24 +241,7 @@ def test_long_paths_are_told_whole(tmp_path: Path) -> None:
     assert name in refused("no such file", tmp_path / name)
 
 
-PROTOCOLS: dict[str, tuple[dict[str, Any], str]] = {
-    "lists": ({name: [["a"]] for name in ("id_a", "instance_a", "id_b", "instance_b")}, "must be text or int"),
-    "long labels": ({"id_a": ["x" * 9000], "instance_a": ["1"], "id_b": ["b"], "instance_b": ["1"]}, "no instance"),
-}
-
-
-@pytest.mark.parametrize("name", PROTOCOLS)
-def test_protocols_of_odd_columns(name: str, tmp_path: Path) -> None:
-    columns, match = PROTOCOLS[name]
-    parquet.write_table(pa.table(columns), tmp_path / "p.parquet")
-    data = mb.Embeddings(np.eye(2) + 1.0, ["a", "b"], instance=["1", "1"])
-    with pytest.raises(mb.DataError, match=match) as caught:
-        read_protocol(tmp_path / "p.parquet", data)
-    assert len(str(caught.value)) < 600
-
-
-def test_protocols_that_are_damaged(tmp_path: Path) -> None:
-    data = mb.Embeddings(np.eye(2) + 1.0, ["a", "b"])
+def test_lists_of_instances_that_are_damaged(tmp_path: Path) -> None:
     parquet.write_table(pa.table({"identity": ["a", "b"]}), tmp_path / "p.parquet")
     whole = (tmp_path / "p.parquet").read_bytes()
     table = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["1", "1"])
@@ -268,10 +250,9 @@ def test_protocols_that_are_damaged(tmp_path: Path) -> None:
     put(tmp_path / "thrift.parquet", whole[:-60] + b"\xff" * 40 + whole[-20:])
     put(tmp_path / "latin.csv", b"identity\n\xff\xfe\n")
     for file in ("twice.parquet", "cut.parquet", "thrift.parquet", "latin.csv"):
-        for read in (lambda path: read_protocol(path, data), read_instances):
-            with pytest.raises(mb.DataError) as caught:
-                read(tmp_path / file)
-            assert "\n" not in str(caught.value)
+        with pytest.raises(mb.DataError) as caught:
+            read_instances(tmp_path / file)
+        assert "\n" not in str(caught.value)
 
 
 def test_column_metadata_that_end_the_process() -> None:

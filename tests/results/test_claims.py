@@ -9,6 +9,7 @@ import pytest
 
 import matchbound as mb
 from conftest import golden_table
+from matchbound.planning.plan import people_for
 from matchbound.results.claims import decide, parse_claim
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -138,13 +139,12 @@ def test_the_sample_that_would_settle_it() -> None:
     data = golden_table("larger")
     claim = mb.evaluate(data, 0.7).far.claim(below=0.004)
     assert claim.verdict == "not shown"
-    made = mb.plan_for(claim, pilot=data, instances=6)
-    assert made.n_identities > 25
-    assert made.target.value == 0.004
-    with pytest.raises(mb.UsageError, match="no sample is expected"):
-        mb.plan_for(mb.evaluate(data, 0.5).far.claim(below=1e-3))
-    with pytest.raises(mb.UsageError, match="far or frr"):
-        mb.plan_for(mb.roc(data).eer().claim(below=0.3))
+    planned = people_for(claim, data)
+    made = mb.plan(far=claim.estimate, upper=0.004, pilot=data)
+    assert planned is not None
+    assert f"{made.n_identities:,} people" in planned
+    assert people_for(mb.evaluate(data, 0.5).far.claim(below=1e-3), data) is None, "no sample is expected to show it"
+    assert people_for(mb.roc(data).eer().claim(below=0.3), data) is None
 
 
 def test_a_plan_takes_the_place_of_the_factor():

@@ -41,7 +41,7 @@ MOST_PILOT = 2_000_000
 WRITTEN = ("output", "plot", "report", "checkpoint")
 # arguments that name files to read; an option of a reader may, too
 READ = (
-    "file files data gallery probes candidates against against_gallery against_probes pilot protocol failures "
+    "file files data gallery probes candidates against against_gallery against_probes pilot failures "
     "failed_enrolments failed_probes threshold_from people"
 )
 LABORATORY = ("system", "operator", "test_id", "date", "note")

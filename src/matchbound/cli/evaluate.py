@@ -34,7 +34,6 @@ def evaluate(
     prior: list[float] | None = None,
     linkage: bool = False,
     failures: opt.FailureOptions = opt.NO_FAILURES,
-    protocol: str | None = None,
     variance: Variance = None,
     reading: opt.Reading = opt.READING,
     running: opt.Running = opt.RUNNING,
@@ -48,7 +47,6 @@ def evaluate(
         criterion: With --threshold-from: eer (default), min-hter, far=RATE, frr=RATE.
         prior: Share of genuine comparisons at which precision and F1 are wanted; repeatable.
         linkage: Precision, recall and F1 at the data's own share of genuine comparisons.
-        protocol: Score only the comparisons in this file (from matchbound protocol), not all pairs.
     """
     from matchbound.calls.evaluate import evaluate as run
     from matchbound.calls.evaluate import roc
@@ -69,8 +67,6 @@ def evaluate(
         check_prior(value)
     level, options = interval.level, interval.drawing | ({} if variance is None else {"variance": variance})
     data = reading.load_or_scan(files)
-    if protocol is not None:
-        data = _scored(data, protocol)
     if threshold_from is not None:
         threshold = [roc(reading.load([threshold_from])).threshold_at(criterion or "eer")]
     records: list[Any] = []
@@ -109,12 +105,3 @@ def _in_order(data: Comparisons | Embeddings | ScoreFile) -> Comparisons | Embed
     if isinstance(data, ScoreFile):
         raise UsageError(f"{data.path}: a claim about a curve needs the scores in order, and this table is too large")
     return data
-
-
-def _scored(data: Comparisons | Embeddings | ScoreFile, protocol: str) -> Comparisons:
-    """The comparisons that a protocol lists, scored."""
-    from matchbound.planning.protocol import read_protocol, score_protocol
-
-    if not isinstance(data, Embeddings):
-        raise UsageError("--protocol lists comparisons of embeddings to score; these data are scored already")
-    return score_protocol(read_protocol(protocol, data), data)

@@ -38,9 +38,8 @@ def protocol(
         format: Output format of the summary.
     """
     from matchbound.data.embeddings import Embeddings
-    from matchbound.planning.protocol import design_protocol, score_protocol
-    from matchbound.planning.protocol_files import read_instances, write_protocol
-    from matchbound.planning.views import protocol_record, protocol_text
+    from matchbound.planning.protocol import design_protocol, read_instances, score_protocol
+    from matchbound.show.tables import as_table
 
     if Path(output).suffix.lower() not in (".csv", ".parquet"):
         raise UsageError(f"--output must end in .csv or .parquet; got {output}")
@@ -49,16 +48,30 @@ def protocol(
         if scores:
             raise UsageError(f"--scores needs embeddings, and {file} lists instances only")
         design = design_protocol(listed.identity, budget=budget, kind=kind, instance=listed.instance, rng=seed)
-        write_protocol(design, output)
+        design.write(output)
     else:
         data = opt.Reading(similarity=similarity, reader=reader).load((file,))
         if not isinstance(data, Embeddings):
             raise UsageError("protocol takes embeddings or a list of instances; these comparisons have scores")
         shown = data.identities[data.codes]
         design = design_protocol(shown, budget=budget, kind=kind, instance=data.instance, rng=seed)
-        write_protocol(design, output, score_protocol(design, data) if scores else None)
-    record = protocol_record(design, output)
-    return Outcome([record], partial(protocol_text, record))
+        design.write(output, score_protocol(design, data) if scores else None)
+    fewest, most = int(design.visits.min()), int(design.visits.max())
+    record = {
+        "kind": kind,
+        "comparisons": len(design),
+        "identities": design.n_identities,
+        "fewest_visits": fewest,
+        "most_visits": most,
+        "file": output,
+    }
+    rows = [
+        (f"{kind} comparisons", f"{len(design):,}"),
+        ("identities", f"{design.n_identities:,}"),
+        ("comparisons of an identity", f"{fewest:,} to {most:,}"),
+        ("written to", output),
+    ]
+    return Outcome([record], as_table(("", ""), rows).text)
 
 
 def plan(
@@ -93,15 +106,12 @@ def plan(
         pilot: Scores or embeddings of a pilot, to read the dependence from.
     """
     from matchbound.planning.plan import plan as make
-    from matchbound.planning.views import plan_records, plan_text
 
     goal: dict[str, Any] = {"far": far, "frr": frr, "width": width, "upper": upper, "claim": claim}
     goal |= {"level": level, "power": power, "instances": instances, "design_effect": design_effect, "method": method}
     data = None if pilot is None else reading.load((pilot,))
     planned = make(pilot=data, rng=seed, **goal)
-    curve = planned.cost_curve()
+    costs = planned.cost_curve()
     if plot is not None:
-        from matchbound.planning.views import cost_figure
-
-        write_figure(cost_figure(planned, curve), plot)
-    return Outcome(plan_records(planned, curve), partial(plan_text, planned, curve))
+        write_figure(planned.plot(costs)[0], plot)
+    return Outcome(planned.to_records(costs), partial(planned.text, costs))

@@ -9,81 +9,32 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matchbound.arraytypes import IntArray
 from matchbound.errors import MatchboundError, UsageError, argument
 from matchbound.planning.predictive import n_comparisons
-from matchbound.planning.study import LEAST_IDENTITIES, Expectation, Known, Study, Target, known_from
+from matchbound.planning.study import LEAST_IDENTITIES, Expectation, Study, Target, known_from
 from matchbound.results.claims import Claim
 from matchbound.results.interval import check_level, check_rate, check_whole, named
-from matchbound.show.numbers import percent
+from matchbound.show.figure import Axis, Figure, Line, Mark, Rule, even_axis, log_axis
+from matchbound.show.mpl import draw_panels
+from matchbound.show.numbers import level_text, percent, points
+from matchbound.show.records import Record
 from matchbound.show.shown import Shown
+from matchbound.show.tables import as_table
+from matchbound.show.terms import metric_name
 from matchbound.stats.intervals import wilson
 from matchbound.stats.latent import DEFAULT, LatentSettings, Metric
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Sizes at which the chance is drawn, as multiples of the plan's.
+FACTORS = (0.25, 0.4, 0.6, 0.8, 1.0, 1.3, 1.7)
 # The smallest rate, other than 0, that can be planned for.
 LEAST_RATE = 1e-15
-
-
-@dataclass(frozen=True, eq=False)
-class CostCurve(Shown):
-    """Ways to reach the same goal, shape (K,): fewer people with more instances each, or more people with fewer."""
-
-    instances: IntArray
-    n_identities: IntArray
-    recordings: IntArray
-    comparisons: IntArray
-
-    def to_records(self) -> list[dict[str, Any]]:
-        columns = {name: getattr(self, name).tolist() for name in self.__dataclass_fields__}
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-    def cheapest(self, per_identity: float, per_instance: float) -> int:
-        """The place in the arrays that costs least, when to recruit a person and to record an instance have a price."""
-        return int(np.argmin(per_identity * self.n_identities + per_instance * self.recordings))
-
-
-@dataclass(frozen=True)
-class Rule(Shown):
-    """A rule of thumb as it would be used: comparisons it asks for, as if they were independent.
-
-    Rule of 3: no error in N independent comparisons shows a rate below 3/N at 95%. Rule of 30: with 30 errors the rate
-    is known to ±30% at 90% (both in Mansfield & Wayman, "Best Practices in Testing and Reporting Performance of
-    Biometric Devices"). All comparisons among G people are G(G−1)/2 comparisons, and not as many independent ones.
-
-    `n_identities` are people whose comparisons, all of them, are so many; `chance` is how often these people would meet
-    the plan's target, dependence being accounted for.
-    """
-
-    name: str
-    comparisons: int
-    n_identities: int
-    promise: str
-    chance: float
-
-
-@dataclass(frozen=True)
-class ZeroErrors(Shown):
-    """What no false accept (or reject) at all would show: upper bounds on the rate at `level`.
-
-    `independent`: as if all comparisons were independent, 1 − (1−level)^(1/N), the rule of 3. `default`:
-    ``upper_bound()`` of data with these correlations, the latent limit, never below `independent`. `disjoint`: from
-    comparisons that share nobody alone (⌊G/2⌋ impostor pairs, or one genuine comparison of each identity), right
-    whatever the dependence. `wilson`: Wilson's limit at ⌊G/2⌋ (FRR: G) effective comparisons.
-    """
-
-    metric: Metric
-    n_identities: int
-    instances: int
-    comparisons: int
-    level: float
-    independent: float
-    default: float
-    disjoint: float
-    wilson: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,9 +42,11 @@ class Plan(Shown):
     """The people and instances that a target needs, and what to expect of them.
 
     `correlation` is that of errors that share a person at the expected rate (FAR: ρ_s, FRR: ρ_w), `doubt` its standard
-    error: of a pilot, and of the rise that is allowed for at small rates. The chance is an average over it. `clean` has
-    the bounds after no error at all, at this size; `claim_power` is the probability that the upper bound at the
-    target's level stays below `claim`, None where none was named.
+    error: of a pilot, and of the rise that is allowed for at small rates. The chance is an average over it. `rules` are
+    rules of thumb as records: the comparisons that one asks for as if they were independent, the people whose
+    comparisons, all of them, are as many, and the chance that these people meet the goal, dependence being accounted
+    for. `claim_power` is the probability that the upper bound at the target's level stays below `claim`, None where
+    none was named.
     """
 
     target: Target
@@ -103,8 +56,7 @@ class Plan(Shown):
     correlation: float
     doubt: float
     expected: Expectation
-    rules: tuple[Rule, ...]
-    clean: ZeroErrors
+    rules: tuple[Record, ...]
     claim: float | None
     claim_power: float | None
     study: Study = field(repr=False)
@@ -114,35 +66,12 @@ class Plan(Shown):
         """The interval that the plan is for: ``"latent"`` or ``"wilson"``."""
         return self.target.method
 
-    @property
-    def source(self) -> str:
-        """Where the correlations come from."""
-        return self.study.known.source
-
     def __repr__(self) -> str:
         target = self.target
         people = f"{self.n_identities:,} people, {self.instances} instances each"
         return (
             f"Plan({people}: {target.metric} {target.rate:g}, {target.goal} {target.value:g} at level {target.level:g})"
         )
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """What was asked for, the people that it takes, and what to expect of them."""
-        asked, expected = asdict(self.target), self.expected
-        asked.pop("method")
-        return [
-            {
-                **asked,
-                "n_identities": self.n_identities,
-                "instances": self.instances,
-                "comparisons": self.comparisons,
-                "chance": expected.chance,
-                "expected_errors": expected.errors,
-                "expected_low": expected.low,
-                "expected_high": expected.high,
-                "expected_upper": expected.upper,
-            }
-        ]
 
     def at(self, n_identities: int, instances: int | None = None) -> Expectation:
         """What another number of people, or of instances, would say; by default as many instances as in the plan."""
@@ -152,15 +81,125 @@ class Plan(Shown):
         """Probability that the upper bound at the target's level will lie below a claimed rate."""
         return _power(self.study, claim, n_identities or self.n_identities)
 
-    def cost_curve(self, instances: Sequence[int] = (1, 2, 3, 5, 10)) -> CostCurve:
-        """The people that the same goal needs with other numbers of instances per person."""
-        sizes = {self.instances: self.n_identities}
-        for m in instances:
-            if m not in sizes and m >= _least_instances(self.target.metric):
-                sizes[int(m)] = replace(self.study, instances=int(m)).smallest()
-        tried, people = np.array(sorted(sizes.items()), dtype=np.int64).T
-        pairs = [n_comparisons(self.target.metric, g, m) for m, g in sorted(sizes.items())]
-        return CostCurve(tried, people, people * tried, np.array(pairs, dtype=np.int64))
+    def without_errors(self, n_identities: int | None = None, instances: int | None = None) -> dict[str, float]:
+        """Upper bounds on the rate if not one comparison errs, by default at the planned size.
+
+        ``"independent"``: as if all comparisons were independent, 1 − (1−level)^(1/N), the rule of 3. ``"default"``:
+        ``upper_bound()`` of data with these correlations, the latent limit, never below the first. ``"wilson"``:
+        Wilson's limit at ⌊G/2⌋ (FRR: G) effective comparisons. ``"disjoint"``: from comparisons that share nobody alone
+        (⌊G/2⌋ impostor pairs, or one genuine comparison of each identity), right whatever the dependence.
+        """
+        people, m = n_identities or self.n_identities, instances or self.instances
+        known, metric, level = self.study.known, self.target.metric, self.target.level
+        model = known.study(known.scenarios(0.0, people, m)[0], people, m)
+        apart = disjoint_comparisons(metric, people)
+        return {
+            "independent": exact_bound(n_comparisons(metric, people, m), level),
+            "default": float(model.limit(0.0, model.deviate(level, "upper"), True)[0]),
+            "wilson": wilson(0.0, apart, 1.0 - level)[1],
+            "disjoint": exact_bound(apart, level),
+        }
+
+    def cost_curve(self, instances: Sequence[int] = (1, 2, 3, 5, 10)) -> list[Record]:
+        """Ways to reach the same goal: fewer people with more instances each, or more people with fewer."""
+        metric, least = self.target.metric, _least_instances(self.target.metric)
+        sizes = {m: replace(self.study, instances=m).smallest() for m in instances if least <= m != self.instances}
+        every = sorted({**sizes, self.instances: self.n_identities}.items())
+        return [_size_record("cost", metric, m, g, n_comparisons(metric, g, m)) for m, g in every]
+
+    def to_records(self, costs: Sequence[Record] = ()) -> list[Record]:
+        """One record for the plan, one for each of the `costs` (its cost curve) and one for each rule of thumb."""
+        asked, expected = asdict(self.target), self.expected
+        asked.pop("method")
+        head: Record = {
+            "what": "plan",
+            **asked,
+            "identities": self.n_identities,
+            "instances": self.instances,
+            "comparisons": self.comparisons,
+            "chance": expected.chance,
+            "expected_errors": expected.errors,
+            **{f"expected_{name}": getattr(expected, name) for name in ("low", "high", "upper")},
+            "chance_of_no_error": expected.no_error,
+            **{name: getattr(expected, name) for name in ("width_most", "upper_most", "design_effect", "effective_n")},
+            "claim": self.claim,
+            "claim_power": self.claim_power,
+            **{f"no_error_{name}": bound for name, bound in self.without_errors().items()},
+            "correlation": self.correlation,
+            "correlation_doubt": self.doubt,
+            "dependence": self.study.known.source,
+        }
+        return [head, *costs, *self.rules]
+
+    def text(self, costs: Sequence[Record], *, colour: bool = False) -> str:
+        """The plan for a terminal, with its cost curve and the rules of thumb."""
+        target, expected, clean = self.target, self.expected, self.without_errors()
+        name = metric_name(target.metric)
+        wanted = f"{level_text(target.level)} interval of at most {points(target.value)} points"
+        if target.goal == "upper":
+            wanted = f"{level_text(target.level)} upper bound of {percent(target.value)} or less"
+        rows = [
+            ("people", f"{self.n_identities:,}"),
+            ("instances of each", f"{self.instances:,}"),
+            ("comparisons, all pairs", f"{self.comparisons:,}"),
+            ("planned for the interval", self.method),
+            ("chance to meet the goal", f"about {100 * expected.chance:.0f}%"),
+            ("errors to expect", f"{expected.errors:.4g}"),
+            ("typical interval", f"{percent(expected.low)} to {percent(expected.high)}"),
+            ("typical upper bound", percent(expected.upper)),
+            ("design effect", f"{expected.design_effect:.3g}"),
+        ]
+        if self.claim is not None:
+            rows.append((f"power to show {name} below {percent(self.claim)}", percent(self.claim_power)))
+        ways = []
+        for row in costs:
+            m, people = row["instances"], row["identities"]
+            ways.append(tuple(f"{n:,}" for n in (m, people, m * people, row["comparisons"])))
+        rules = [(r["what"], f"{r['comparisons']:,}", f"{r['identities']:,}", percent(r["chance"])) for r in self.rules]
+        tables = (
+            as_table(("", ""), rows),
+            as_table(("instances of each", "people", "recordings", "comparisons"), ways, "The same goal with"),
+            as_table(("rule of thumb", "comparisons", "people", "meets the goal"), rules),
+        )
+        parts = [
+            f"Goal: {wanted}, where {name} is {percent(target.rate)}, with probability {level_text(target.power)}.\n",
+            *(table.text(colour=colour) for table in tables if table.rows),
+            f"No error at all would show {name} below {percent(clean['independent'])} if comparisons were\n"
+            f"independent; the upper bound would be {percent(clean['default'])}, and comparisons that share nobody\n"
+            f"show {percent(clean['disjoint'])} whatever the dependence.\n"
+            f"Correlation of errors that share a person: {self.correlation:.3f}, give or take {self.doubt:.3f} "
+            f"({self.study.known.source}).\n"
+            "The chance is an average over what it may be.\n",
+        ]
+        return "\n".join(parts)
+
+    def plot(self, costs: Sequence[Record] | None = None) -> Sequence[Axes]:
+        """People against instances for the same goal, and how often the goal is met with fewer or more people."""
+        ways = self.cost_curve() if costs is None else costs
+        each, people = (np.array([row[name] for row in ways], dtype=float) for name in ("instances", "identities"))
+        recordings = each * people
+        ticks = tuple((m, f"{m:g}") for m in each)
+        cost = Figure(
+            "cost",
+            "The same goal with",
+            Axis("instances per person", 0.9 * each[0], 1.1 * each[-1], "log", ticks),
+            even_axis("needed", 0.0, 1.08 * recordings.max()),
+            lines=(Line(each, people, "people", 0, "step"), Line(each, recordings, "people × instances", 1, "step")),
+        )
+        sizes = np.array(sorted({max(4, round(factor * self.n_identities)) for factor in FACTORS}), dtype=float)
+        chance = Figure(
+            "chance",
+            f"Chance that the {self.target.goal} is ≤ {self.target.value:g}",
+            log_axis(f"people, {self.instances} instances each", sizes[0], sizes[-1], counts=True),
+            even_axis("chance", 0.0, 1.05),
+            lines=(
+                Line(sizes, np.array([self.study.chance(int(size)) for size in sizes]), style="step"),
+                Line(sizes, np.full(sizes.size, self.target.power), style="dotted"),
+            ),
+            marks=tuple(Mark(rule["identities"], rule["chance"], rule["what"]) for rule in self.rules),
+            rules=(Rule(self.n_identities),),
+        )
+        return draw_panels([cost, chance])
 
 
 def plan(
@@ -214,13 +253,13 @@ def plan(
 
     See Also
     --------
-    design_protocol, zero_errors
+    design_protocol
 
     Examples
     --------
     >>> import matchbound as mb
     >>> study = mb.plan(far=1e-3, upper=2e-3)
-    >>> study.n_identities, study.rules[0].n_identities
+    >>> study.n_identities, study.rules[0]["identities"]
     (1165, 28)
     """
     chosen = named(method, ("auto", "latent", "wilson"))
@@ -251,7 +290,6 @@ def plan(
         doubt=float(np.sqrt(weight @ (rho - weight @ rho) ** 2)),
         expected=study.expect(size),
         rules=_rules_of_thumb(study),
-        clean=zero_errors(size, instances=instances, metric=target.metric, level=level, known=known),
         claim=claim,
         claim_power=None if claim is None else _power(study, claim, size),
         study=study,
@@ -310,65 +348,6 @@ def identities_for(metric: Metric, comparisons: int, instances: int) -> int:
     return guess
 
 
-def zero_errors(
-    n_identities: int,
-    *,
-    instances: int = 1,
-    metric: Metric = "far",
-    level: float = 0.95,
-    known: Known | None = None,
-) -> ZeroErrors:
-    """Upper bounds on a rate after a test without errors: by the rule of 3, and with dependence accounted for.
-
-    Parameters
-    ----------
-    n_identities, instances
-        People who take part, and instances of each.
-    metric, level
-        ``"far"`` or ``"frr"``, and the confidence of the bounds.
-    known
-        How errors are correlated, as a plan knows it; by default the assumed correlations.
-
-    Returns
-    -------
-    ZeroErrors
-        The bounds, from the most cautious to the rule of 3.
-
-    See Also
-    --------
-    plan
-
-    Examples
-    --------
-    All comparisons of 174 people with one record each, in both orders, are 174·173 = 30,102, and 3/30,102 is
-    1e-4. Only half of them are different comparisons, and only 87 share nobody:
-
-    >>> from matchbound.planning.plan import zero_errors
-    >>> clean = zero_errors(174)
-    >>> clean.comparisons, round(clean.disjoint, 3)
-    (15051, 0.034)
-    """
-    check_level(level)
-    least = _least_instances(metric)
-    if n_identities < 2 or instances < least:
-        raise UsageError(f"{metric} needs at least 2 identities with {least} instances each")
-    known = known_from(metric, None, None) if known is None else known
-    model = known.study(known.scenarios(0.0, n_identities, instances)[0], n_identities, instances)
-    comparisons = n_comparisons(metric, n_identities, instances)
-    apart = disjoint_comparisons(metric, n_identities)
-    return ZeroErrors(
-        metric=metric,
-        n_identities=n_identities,
-        instances=instances,
-        comparisons=comparisons,
-        level=level,
-        independent=exact_bound(comparisons, level),
-        default=float(model.limit(0.0, model.deviate(level, "upper"), True)[0]),
-        disjoint=exact_bound(apart, level),
-        wilson=wilson(0.0, apart, 1.0 - level)[1],
-    )
-
-
 def disjoint_comparisons(metric: str, n_identities: int) -> int:
     """Comparisons that share nobody: one per two identities (FAR) or per identity (FRR)."""
     return n_identities // 2 if metric == "far" else n_identities
@@ -379,72 +358,41 @@ def exact_bound(comparisons: int, level: float) -> float:
     return -math.expm1(math.log1p(-level) / comparisons)
 
 
-def _rules_of_thumb(study: Study) -> tuple[Rule, ...]:
-    """The rule of 3 for the bound (or the rate) and the rule of 30 for the rate, with what they are worth here."""
+def _rules_of_thumb(study: Study) -> tuple[Record, ...]:
+    """What rules of thumb ask for, and what that is worth here.
+
+    Rule of 3: no error in N independent comparisons shows a rate below 3/N at 95%. Rule of 30: with 30 errors the rate
+    is known to ±30% at 90% (both in Mansfield & Wayman, "Best Practices in Testing and Reporting Performance of
+    Biometric Devices"). All comparisons among G people are G(G−1)/2 comparisons, and not as many independent ones.
+    """
     target = study.target
     bound = target.value if target.goal == "upper" else target.rate
-    asked = (
-        ("rule of 3", 3.0, bound, f"no error shows a rate below {bound:g} at 95%"),
-        ("rule of 30", 30.0, target.rate, "30 errors give the rate to ±30% at 90%"),
-    )
     rules = []
-    for name, errors, rate, promise in asked:
+    for name, errors, rate in (("rule of 3", 3.0, bound), ("rule of 30", 30.0, target.rate)):
         if rate > 0.0:
             comparisons = math.ceil(errors / rate - 1e-9)
             size = max(identities_for(target.metric, comparisons, study.instances), LEAST_IDENTITIES)
-            rules.append(Rule(name, comparisons, size, promise, study.chance(size)))
+            record = _size_record(name, target.metric, study.instances, size, comparisons)
+            rules.append({**record, "chance": study.chance(size)})
     return tuple(rules)
 
 
-def plan_for(
-    claim: Claim, pilot: Any = None, *, instances: int = 2, rng: int | np.random.Generator | None = 0, **options: Any
-) -> Plan:
-    """How many people would show a claim about FAR or FRR, if the rate is what was seen.
+def _size_record(what: str, metric: str, instances: int, identities: int, comparisons: int) -> Record:
+    sizes = {"instances": instances, "identities": identities, "comparisons": comparisons}
+    return {"what": what, "metric": metric, **sizes}
 
-    Parameters
-    ----------
-    claim
-        About ``far`` or ``frr`` below a target that the estimate meets.
-    pilot, instances, rng, options
-        As for `plan`; the data at hand may be the pilot.
 
-    Raises
-    ------
-    UsageError
-        When the claim is about something else, or when the estimate itself does not meet the target: no sample size is
-        expected to show it.
+def people_for(claim: Claim, pilot: Any) -> str | None:
+    """One sentence with the people that would show a claim, if the rate is what was seen; None where none can.
 
-    Returns
-    -------
-    Plan
-
-    See Also
-    --------
-    plan, Claim
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> claim = mb.evaluate(mb.demo_data(), threshold=0.6).far.claim(below=1e-9)
-    >>> claim.verdict
-    'refuted'
+    Claims that FAR or FRR is below a target which the estimate meets can be planned; the data at hand are the pilot.
     """
-    if claim.metric not in ("far", "frr") or claim.relation != "<":
-        raise UsageError(f"plan_for plans claims that far or frr is below a target; this one is {claim.statement!r}")
-    if claim.estimate >= claim.target:
-        raise UsageError(
-            f"{claim.statement}: the estimate is {claim.estimate:g}, so that no sample is expected to show it"
-        )
-    rate: dict[str, Any] = {claim.metric: claim.estimate}
-    return plan(**rate, upper=claim.target, level=claim.level, pilot=pilot, instances=instances, rng=rng, **options)
-
-
-def people_for(claim: Claim, pilot: Any = None, instances: int = 2) -> str | None:
-    """One sentence with the number of people, or None where there is nothing to plan or it cannot be planned."""
-    if claim.verdict != "not shown":
+    below = claim.metric in ("far", "frr") and claim.relation == "<" and claim.estimate < claim.target
+    if claim.verdict != "not shown" or not below:
         return None
+    rate: dict[str, Any] = {claim.metric: claim.estimate}
     try:
-        study = plan_for(claim, pilot, instances=instances)
+        study = plan(**rate, upper=claim.target, level=claim.level, pilot=pilot)
     except MatchboundError:
         return None
     return (

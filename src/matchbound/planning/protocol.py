@@ -1,18 +1,26 @@
 """Which comparisons to score when not all of them can be (the paper's Appendix "Protocol design", Algorithm 1).
 
 Comparisons that share an identity are correlated, so a budget is best spent on comparisons that share as few
-identities, and then instances, as possible. This module turns the order of identity pairs (`ordering`) into pairs of
-instances.
+identities, and then instances, as possible. For pairs of identities used at most once the overlap is Σ_i d_i(d_i − 1),
+d_i being the visits of i, so it is least when all d_i differ by at most one. Two classical decompositions of the
+complete graph reach that at *every* budget, without a search and without a list of all pairs:
+
+- n even: the circle method, n − 1 rounds of n/2 disjoint pairs;
+- n odd: Walecki's (n − 1)/2 Hamiltonian cycles, each walked taking every other edge, twice around.
+
+A greedy search (the paper's Algorithm 1 taken literally) can paint itself into a corner: with six identities it is
+not optimal at B = 6 and B = 12. See docs/explanation/protocol.md.
 """
 
 from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,10 +29,14 @@ from matchbound.arraytypes import IntArray, LabelArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import as_labels, as_text, encode
-from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.errors import DataError, MatchboundWarning, UsageError, shorten
+from matchbound.files.opening import open_input
+from matchbound.files.writing import whole_file
 from matchbound.notes import Note
-from matchbound.planning.ordering import Edges, edges_at, first_edges, turn_length
+from matchbound.readers.containers import load_table
+from matchbound.readers.roles import check_names
 from matchbound.results.interval import check_whole
+from matchbound.show.records import is_formula
 from matchbound.show.shown import Shown
 
 Kind = Literal["impostor", "genuine", "mixed"]
@@ -32,6 +44,10 @@ Order = Literal["random", "given"]
 
 # Identity pairs that are worked on at a time.
 _BLOCK = 1 << 20
+# Rows of a file that are written at a time.
+_ROWS = 1 << 18
+_IDENTITY = ("identity", "id", "subject", "subject_id", "person", "person_id", "speaker", "speaker_id", "label")
+_INSTANCE = ("instance", "instance_id", "image", "file", "filename", "path", "recording", "utterance", "sample")
 
 # Comparisons times instance pairs of an identity pair up to which later rounds are walked through one by one.
 _WALK = 2_000_000_000
@@ -70,17 +86,65 @@ class Protocol(Shown):
             budget=self.budget + other.budget,
         )
 
-    def to_csv(self, path: str | os.PathLike[str]) -> Path:
-        """Write columns id_a, instance_a, id_b, instance_b as CSV; the file appears whole or not at all."""
-        from matchbound.planning.protocol_files import write_protocol
+    def write(self, path: str | os.PathLike[str], scores: Comparisons | None = None) -> Path:
+        """Write the list as .csv or .parquet, columns id_a, instance_a, id_b, instance_b; the file appears whole.
 
-        return write_protocol(self, path, format="csv")
+        An instance without a name goes by its row, from 0.
 
-    def to_parquet(self, path: str | os.PathLike[str]) -> Path:
-        """Write the same columns as Parquet."""
-        from matchbound.planning.protocol_files import write_protocol
+        Parameters
+        ----------
+        path, scores
+            Where to, and the comparisons scored (`score_protocol`), which makes the file one that `read` takes.
+        """
+        from pyarrow import csv, parquet
 
-        return write_protocol(self, path, format="parquet")
+        target = Path(path)
+        if target.suffix.lower() not in (".csv", ".parquet"):
+            raise UsageError(
+                f"{target}: a protocol is written as .csv or .parquet; got the ending {target.suffix or 'none'!r}"
+            )
+        if scores is not None and len(scores) != len(self):
+            raise UsageError(f"scores has {len(scores)} comparisons and the protocol {len(self)}; they must agree")
+        if target.suffix.lower() == ".csv":
+            self._warn_of_formulas(target.name)
+        with whole_file(target) as place:
+            batches = self._batches(scores)
+            head = next(batches)
+            if target.suffix.lower() == ".csv":
+                writer = csv.CSVWriter(place, head.schema, write_options=csv.WriteOptions(quoting_style="needed"))
+            else:
+                writer = parquet.ParquetWriter(place, head.schema)
+            with writer:
+                writer.write_batch(head)
+                for batch in batches:
+                    writer.write_batch(batch)
+        return target
+
+    def _warn_of_formulas(self, file: str) -> None:
+        """Names stay as they are, because the file is matched with data; a warning names one like a formula."""
+        labels = (label for names in (self.identity, self.instance) if names is not None for label in set(names))
+        formula = next((str(label) for label in labels if is_formula(str(label))), None)
+        if formula is not None:
+            text = (
+                f"{file}: a spreadsheet would take the name {shorten(formula)!r} for a formula; open the file with "
+                "programs only, or write .parquet"
+            )
+            warnings.warn(Note("formula", text), MatchboundWarning, stacklevel=3)
+
+    def _batches(self, scores: Comparisons | None) -> Iterator[Any]:
+        """Record batches of the file, so that a long protocol is never held as text."""
+        import pyarrow as pa
+
+        identity = pa.array(self.identity)
+        instance = pa.array(np.arange(self.identity.size) if self.instance is None else self.instance)
+        for start in range(0, len(self), _ROWS):
+            rows = slice(start, start + _ROWS)
+            columns: dict[str, Any] = {}
+            for side, places in (("a", self.first), ("b", self.second)):
+                columns |= {f"id_{side}": identity.take(places[rows]), f"instance_{side}": instance.take(places[rows])}
+            if scores is not None:
+                columns["distance" if scores.distance else "score"] = pa.array(scores.score[rows])
+            yield pa.RecordBatch.from_pydict(columns)
 
     @cached_property
     def _codes(self) -> tuple[LabelArray, IntArray]:
@@ -196,44 +260,6 @@ def design_protocol(
             stacklevel=2,
         )
     return Protocol(first, second, kind, min(int(budget), int(first.size)), labels, names)
-
-
-def read_protocol(path: str | os.PathLike[str], embeddings: Embeddings) -> Protocol:
-    """Read a protocol of the rows of some embeddings back, such as one that `Protocol.to_csv` wrote.
-
-    Instances are looked up by name where the embeddings name theirs, and by row number where they do not.
-
-    Parameters
-    ----------
-    path, embeddings
-        A file that `Protocol.to_csv` or `Protocol.to_parquet` wrote, and the data whose rows it names.
-
-    Returns
-    -------
-    Protocol
-
-    See Also
-    --------
-    design_protocol, score_protocol
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> import os, tempfile
-    >>> faces = mb.demo_data()
-    >>> path = os.path.join(tempfile.mkdtemp(), "pairs.csv")
-    >>> made = mb.design_protocol(faces.identities[faces.codes], budget=100, instance=faces.instance)
-    >>> _ = made.to_csv(path)
-    >>> len(mb.read_protocol(path, faces))
-    100
-    """
-    from matchbound.planning.protocol_files import read_rows
-
-    first, second = read_rows(path, embeddings)
-    genuine = embeddings.codes[first] == embeddings.codes[second]
-    kind: Kind = "genuine" if genuine.all() else "mixed" if genuine.any() else "impostor"
-    shown = embeddings.identities[embeddings.codes]
-    return Protocol(first, second, kind, int(first.size), shown, embeddings.instance)
 
 
 def score_protocol(protocol: Protocol, embeddings: Embeddings) -> Comparisons:
@@ -397,3 +423,102 @@ def _rounds(capacity: IntArray, budget: int) -> tuple[IntArray, IntArray]:
     index = np.arange(which.size, dtype=np.int64) - np.repeat(np.cumsum(share) - share, share)
     order = np.argsort(index, kind="stable")
     return which[order], index[order]
+
+
+class Edges(NamedTuple):
+    """Pairs of ranks 0..n−1 in the order of their visit, and how often each was visited before; int64, of one shape."""
+
+    a: IntArray
+    b: IntArray
+    visit_a: IntArray
+    visit_b: IntArray
+
+
+def edges_at(n: IntArray, index: IntArray) -> Edges:
+    """The pair with number `index` among the pairs of n things, by closed form; arrays of one shape, n ≥ 2."""
+    odd = n % 2 == 1
+    return Edges(*(np.where(odd, one, two) for one, two in zip(_odd(n, index), _even(n, index), strict=True)))
+
+
+def first_edges(n: int, start_turn: int, turns: int) -> Edges:
+    """Whole turns of the order, ranks small first inside a turn where the order is free; shape (turns·length,).
+
+    A turn is a round of n/2 pairs (n even) or a cycle of n pairs (n odd); see `turn_length`.
+    """
+    length = turn_length(n)
+    index = np.arange(start_turn * length, (start_turn + turns) * length, dtype=np.int64)
+    edges = _odd(np.int64(n), index) if n % 2 else _even(np.int64(n), index)
+    key = np.minimum(edges.a, edges.b)
+    if n % 2:  # the pair that closes the cycle must stay in the middle: before it, one thing is a visit behind
+        place = index % n
+        half = n // 2
+        key = key + np.where(place < half, 0, np.where(place == half, n, 2 * n))
+    order = np.argsort(key.reshape(turns, length), axis=1, kind="stable")
+    order = (order + (np.arange(turns, dtype=np.int64) * length)[:, None]).reshape(-1)
+    return Edges(*(column[order] for column in edges))
+
+
+def turn_length(n: int) -> int:
+    """Pairs in a turn: n/2 for n even, n for n odd."""
+    return n if n % 2 else n // 2
+
+
+def _even(n: IntArray | np.int64, index: IntArray) -> Edges:
+    """Circle method: in round r, n−1 meets r, and r+s meets r−s (mod n−1)."""
+    half = np.maximum(n // 2, 1)
+    turn, slot = index // half, index % half
+    around = np.maximum(n - 1, 1)
+    a = np.where(slot == 0, n - 1, (turn + slot) % around)
+    b = (turn - slot) % around
+    return Edges(_even_rank(a, n), _even_rank(b, n), turn, turn)
+
+
+def _even_rank(vertex: IntArray, n: IntArray | np.int64) -> IntArray:
+    """Rename vertices so that round 0 is (0, 1), (2, 3), …"""
+    rank = np.where(vertex < n // 2, 2 * vertex, 2 * (n - 1 - vertex) + 1)
+    rank = np.where(vertex == 0, 1, rank)
+    return np.where(vertex == n - 1, 0, rank)
+
+
+def _odd(n: IntArray | np.int64, index: IntArray) -> Edges:
+    """Walecki: cycle c is the zigzag c, c+1, c−1, c+2, … (mod n−1), then the last thing, and back."""
+    cycle, edge = index // n, index % n
+    ends = []
+    for place in (2 * edge, 2 * edge + 1):
+        around = place // n
+        ends.append((_odd_rank(cycle, place - around * n, n), 2 * cycle + around))
+    (a, visit_a), (b, visit_b) = ends
+    return Edges(a, b, visit_a, visit_b)
+
+
+def _odd_rank(cycle: IntArray, place: IntArray, n: IntArray | np.int64) -> IntArray:
+    """The thing at a place of a cycle, renamed so that cycle 0 is 0, 1, 2, …, n−1."""
+    around = np.maximum(n - 1, 1)
+    vertex = np.where(place % 2 == 1, cycle + (place + 1) // 2, cycle - place // 2) % around
+    rank = np.where((vertex >= 1) & (vertex <= around // 2), 2 * vertex - 1, 2 * ((around - vertex) % around))
+    return np.where(place == n - 1, n - 1, rank)
+
+
+@dataclass(frozen=True, eq=False)
+class Instances:
+    """A list of instances without vectors or scores: who each shows and, where named, what it is called; shape (n,)."""
+
+    identity: LabelArray
+    instance: LabelArray | None
+
+
+def read_instances(path: str | os.PathLike[str]) -> Instances | None:
+    """A CSV or Parquet list of instances (columns identity and, optionally, instance), or None where it is not one.
+
+    A table with a column besides these may hold scores or vectors, and is left to `matchbound.read`.
+    """
+    if Path(path).suffix.lower() not in (".csv", ".parquet") or not Path(path).is_file():
+        return None
+    table = load_table(open_input(path))
+    check_names(table.names, table.source)
+    names = {name.strip().lower(): name for name in table.data.column_names}
+    identity = next((names[name] for name in _IDENTITY if name in names), None)
+    instance = next((names[name] for name in _INSTANCE if name in names), None)
+    if identity is None or len(names) > (1 if instance is None else 2):
+        return None
+    return Instances(table.labels(identity), None if instance is None else table.labels(instance))

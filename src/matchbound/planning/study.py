@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 import warnings
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import DataError, MatchboundWarning, UsageError
@@ -294,12 +294,12 @@ class Study:
         return Draws(self.target, tuple(parts))
 
     def chance(self, n_identities: int) -> float:
-        with one_thread():
+        with threadpool_limits(1):  # a second BLAS thread only gets in the way of matrices as small as these
             return self.draws(n_identities).met()
 
     def expect(self, n_identities: int) -> Expectation:
         target, comparisons, effect = self.target, self.comparisons(n_identities), 1.0
-        with one_thread():
+        with threadpool_limits(1):
             drawn = self.draws(n_identities)
             low, high = drawn.limits((1.0 - target.level) / 2.0)
             upper = drawn.limits(1.0 - target.level, lower=False)[1]
@@ -385,11 +385,3 @@ def _next_size(tried: dict[int, float], good: int, bad: int, room: int) -> int:
         slope = (second - first) / math.log(two / one)
         step = min(max(math.exp(abs(second) / slope + 0.05), 1.1), 2.0) if slope > 0.1 else 2.0
     return max(LEAST_IDENTITIES, int(size / step)) if good else int(size * step) + 1
-
-
-def one_thread() -> AbstractContextManager[Any]:
-    """The matrices of a plan are so small that a second BLAS thread only gets in the way."""
-    from threadpoolctl import threadpool_limits
-
-    limits: AbstractContextManager[Any] = threadpool_limits(1)
-    return limits

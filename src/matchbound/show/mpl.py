@@ -58,7 +58,8 @@ def draw_panels(figures: Sequence[Figure]) -> list[Axes]:
     axes = list(canvas.subplots(1, len(figures), squeeze=False)[0])
     for figure, ax in zip(figures, axes, strict=True):
         draw(figure, ax).set_title(figure.title, fontsize=SMALL + 1.0)
-        ax.get_legend().remove()
+        if legend := ax.get_legend():
+            legend.remove()
     handles = dict(zip(*reversed(axes[0].get_legend_handles_labels()), strict=True))
     canvas.legend(handles.values(), handles, loc="outside lower center", ncols=4, fontsize=SMALL, frameon=False)
     return axes
