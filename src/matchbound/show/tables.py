@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -13,13 +15,13 @@ from matchbound.show.numbers import short_count
 
 # Columns where nobody looks: a pipe, a file, a test.
 NARROW = 80
-# A name is not cut shorter than this.
-LEAST = 8
+# A column of text may become as narrow as this; longer words in it are broken then.
+LEAST = 12
 Kind = Literal["text", "name", "number", "count"]
 WORDS = ("text", "name")
 # A column of names is at least as wide as its longest name, up to this.
 NAME = 32
-BOLD, FAINT, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
+BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
 
 
 @dataclass(frozen=True)
@@ -63,24 +65,52 @@ class Table:
         return replace(self, rows=tuple(tuple(_bracketed(cell) for cell in row) for row in self.rows))
 
     def text(self, width: int | None = None, colour: bool = False) -> str:
-        """For a terminal; `width` is that of the terminal by default."""
-        width = terminal_width() if width is None else width
+        """For a terminal; `width` is that of the terminal by default. A number is never broken."""
+        from rich import box
+        from rich.align import Align
+        from rich.console import Console
+        from rich.table import Table as Grid
+        from rich.text import Text
+
+        width = max(terminal_width() if width is None else width, LEAST)
         columns, rows, left_out = _fitted(self, width)
-        widths = _widths(columns, rows, width)
-        room = max(width, LEAST)
-        heads = wrapped(self.title, room) if self.title is not None else []
-        if any(column.heading for column in columns):
-            heads += _laid([c.heading for c in columns], columns, widths, last=True)
-        lines = [f"{BOLD}{line.rstrip()}{PLAIN}" if colour else line for line in heads]
-        if any(column.heading for column in columns):
-            rule = "─" * (sum(widths) + 2 * (len(widths) - 1))
-            lines.append(f"{FAINT}{rule}{PLAIN}" if colour else rule)
+        grid = Grid(
+            box=box.SIMPLE_HEAD,
+            show_edge=False,
+            pad_edge=False,
+            padding=(0, 1, 0, 0),
+            collapse_padding=True,
+            show_header=any(column.heading for column in columns),
+            border_style="dim",
+        )
+        for k, column in enumerate(columns):
+            heading, own = column.heading, _longest(row[k] for row in rows)
+            side: Literal["left", "right"] = "left"
+            if column.kind not in WORDS:  # a heading gives way before its numbers
+                side, heading = "right", "\n".join(wrapped(heading, max(own, 1)))
+            grid.add_column(
+                Align(Text(heading, justify=side), side, vertical="bottom"),
+                justify=side,
+                no_wrap=column.kind != "text" and not (column.kind == "name" and own > NAME),
+                overflow="fold",
+            )
         for row in rows:
-            lines += _laid(row, columns, widths)
-        if left_out:
-            lines += wrapped(f"Columns omitted to fit the terminal: {', '.join(left_out)}.", room)
-        lines += wrapped(self.note, room) if self.note else []
-        return "\n".join(line.rstrip() for line in lines) + "\n"
+            grid.add_row(*map(Text, row))
+        out = io.StringIO()
+        console = Console(
+            file=out,
+            width=max(width, _needed(columns, rows)),
+            force_terminal=colour,
+            force_jupyter=False,
+            color_system="standard" if colour else None,
+        )
+        if self.title is not None:
+            console.print(Text("\n".join(wrapped(self.title, width)), style="bold"))
+        console.print(grid)
+        notes = [f"Columns omitted to fit the terminal: {', '.join(left_out)}."] if left_out else []
+        for note in (*notes, *([self.note] if self.note else [])):
+            console.print(Text("\n".join(wrapped(note, width))))
+        return "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
 
     def html(self) -> str:
         """For a notebook; every cell is escaped."""
@@ -135,15 +165,11 @@ def _fitted(table: Table, width: int) -> tuple[list[Column], list[list[str]], li
     """The columns and rows that fit: counts are written short first, then columns are left out."""
     columns, rows = list(table.columns), [list(row) for row in table.rows]
     left_out: list[str] = []
-
-    def too_wide() -> bool:
-        return sum(_least(c, [r[k] for r in rows]) for k, c in enumerate(columns)) + 2 * (len(columns) - 1) > width
-
-    if too_wide():
+    if _needed(columns, rows) > width:
         for k in (k for k, column in enumerate(columns) if column.kind == "count"):
             for row in rows:
                 row[k] = " ".join(_short(part) for part in row[k].split(" "))
-    while too_wide() and any(column.drop for column in columns):
+    while _needed(columns, rows) > width and any(column.drop for column in columns):
         most = max(column.drop for column in columns)  # those that go together have the same
         kept = [k for k, column in enumerate(columns) if column.drop < most]
         left_out += [column.heading for column in columns if column.drop == most]
@@ -151,84 +177,34 @@ def _fitted(table: Table, width: int) -> tuple[list[Column], list[list[str]], li
     return columns, rows, left_out
 
 
+def _needed(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> int:
+    """The width in which words between spaces are not broken but where they are long, and numbers never."""
+    total = 2 * (len(columns) - 1)
+    for k, column in enumerate(columns):
+        cells = [row[k] for row in rows]
+        words = [word for text in (column.heading, *cells) for word in text.split(" ")]
+        longest = _longest(words if column.kind == "text" else [*cells, *column.heading.split(" ")])
+        total += min(longest, {"text": LEAST, "name": NAME}.get(column.kind, longest))
+    return total
+
+
 def _short(part: str) -> str:
     digits = part.replace(",", "")
     return short_count(int(digits)) if digits.isdigit() and len(part) > 6 else part
 
 
-def _natural(column: Column, cells: Sequence[str]) -> int:
-    """The width at which nothing is wrapped but the heading of numbers."""
-    heading = [column.heading] if column.kind in WORDS else column.heading.split(" ")
-    return max(_length(text) for text in (*cells, *heading))
+def _longest(texts: Iterable[str]) -> int:
+    """How many columns a terminal takes for the longest line."""
+    from rich.cells import cell_len
 
-
-def _least(column: Column, cells: Sequence[str]) -> int:
-    """The narrowest that a column can be without breaking a word or a number."""
-    if column.kind != "text":
-        return min(_natural(column, cells), NAME if column.kind == "name" else sys.maxsize)
-    words = [word for cell in (*cells, column.heading) for word in cell.split(" ")]
-    return max(min(_length(word), LEAST if not _numeral(word) else _length(word)) for word in words)
+    return max((cell_len(line) for text in texts for line in text.split("\n")), default=0)
 
 
 def _numeral(word: str) -> bool:
     return any(letter.isdigit() for letter in word) and not any(letter.isalpha() and letter != "e" for letter in word)
 
 
-def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[int]:
-    """As wide as the cells are, and where that is too much, the widest texts give way."""
-    cells = [[row[k] for row in rows] for k in range(len(columns))]
-    widths = [_natural(column, own) for column, own in zip(columns, cells, strict=True)]
-    least = [_least(column, own) for column, own in zip(columns, cells, strict=True)]
-    while sum(widths) + 2 * (len(widths) - 1) > width:
-        loose = [k for k in range(len(widths)) if widths[k] > least[k]]
-        if not loose:
-            break
-        widths[max(loose, key=lambda k: widths[k])] -= 1
-    return widths
-
-
-def _laid(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int], last: bool = False) -> list[str]:
-    """One row, of as many lines as its longest cell needs; headings stand on the last line."""
-    parts = [wrapped(cell, width) for cell, width in zip(cells, widths, strict=True)]
-    height = max(len(part) for part in parts)
-    blank = [[""] * (height - len(part)) for part in parts]
-    parts = [empty + part if last else part + empty for part, empty in zip(parts, blank, strict=True)]
-    lines = []
-    for line in zip(*parts, strict=True):
-        gaps = [" " * (width - _length(text)) for text, width in zip(line, widths, strict=True)]
-        placed = zip(columns, line, gaps, strict=True)
-        lines.append("  ".join(text + gap if column.kind in WORDS else gap + text for column, text, gap in placed))
-    return lines
-
-
 def wrapped(text: str, width: int) -> list[str]:
-    """The text in lines, broken between words; a word that is too long is cut, a number never."""
-    lines: list[str] = []
-    for paragraph in text.split("\n"):
-        line = ""
-        for word in paragraph.split(" "):
-            if _length(word) > width and not _numeral(word):
-                word = _cut(word, width)
-            if line and _length(line) + 1 + _length(word) > width:
-                lines.append(line)
-                line = word
-            else:
-                line = f"{line} {word}" if line else word
-        lines.append(line)
-    return lines
-
-
-def _cut(word: str, width: int) -> str:
-    """A name that keeps its end, which tells files apart."""
-    while _length(word) > max(width - 1, 1):
-        word = word[1:]
-    return f"…{word}"
-
-
-def _length(text: str) -> int:
-    """How many columns a terminal takes for a text."""
-    if text.isascii():
-        return len(text)
-    from unicodedata import combining, east_asian_width
-
-    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+    """The text in lines, broken between words."""
+    lines = (textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) for line in text.split("\n"))
+    return [part for line in lines for part in line or [""]]
