@@ -28,8 +28,8 @@ from matchbound.cli.open import CHOICES, in_page_words, maker
 from matchbound.cli.options import READING
 from matchbound.data.example import audit_file, scores_files
 from matchbound.errors import DataError, UsageError, argument
-from matchbound.report.local import server
-from matchbound.report.local.server import LocalPage, Made, Settings, Work
+from matchbound.report import local as server
+from matchbound.report.local import LocalPage, Made, Settings, Work
 from matchbound.show.numbers import percent
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")

@@ -24,7 +24,7 @@ from matchbound.show.terms import speaking
 
 if TYPE_CHECKING:
     from matchbound.counting.run import Progress
-    from matchbound.report.local.server import Made, Make, Settings
+    from matchbound.report.local import Made, Make, Settings
 
 CHOICES: dict[str, list[str]] = {"reader": list(READERS), "similarity": list(SIMILARITIES), "missing": list(MISSING)}
 # arguments of Python functions, and what the page calls them
@@ -67,7 +67,7 @@ def open(
     import webbrowser
 
     from matchbound.data.example import audit_file
-    from matchbound.report.local.server import LocalPage, Settings, Work
+    from matchbound.report.local import LocalPage, Settings, Work
 
     read_claims(claim, "rates", "curve")
     settings = Settings(
@@ -99,7 +99,7 @@ def maker(reading: opt.Reading, seed: int) -> Make:
     """What makes a report of the files and settings that the page holds."""
 
     def make(files: Mapping[str, Sequence[str]], settings: Settings, progress: Progress) -> Made:
-        from matchbound.report.local.server import Made
+        from matchbound.report.local import Made
 
         if about("rates", read_claims(settings.claim, "rates", "curve")) and not settings.threshold:
             raise UsageError("a requirement on rates at a threshold needs a threshold")
