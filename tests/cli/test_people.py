@@ -228,17 +228,6 @@ def test_a_report_by_group(files: Path, tmp_path: Path) -> None:
     assert "f & 60+" in both.read_text().replace("\\", "")
 
 
-@pytest.mark.slow
-def test_suspects_are_named_on_request_only(files: Path, tmp_path: Path) -> None:
-    scores = str(files / "scores.csv")
-    worst = mb.evaluate(mb.read(scores), 0.5).far.erring(1).to_records()[0]
-    for form in ("html", "md"):
-        for extra, named in (([], False), (["--suspects", "3"], True)):
-            target = tmp_path / f"r.{form}"
-            assert main(["report", scores, "--threshold", "0.5", "-q", "--output", str(target), *extra]) == 0
-            assert (str(worst["instance_a"]) in target.read_text().replace("\\", "")) == named
-
-
 # What is printed of the data
 
 

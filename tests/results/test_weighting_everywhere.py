@@ -16,7 +16,6 @@ import matchbound as mb
 from matchbound import results
 from matchbound.cli import main
 from matchbound.report import render
-from matchbound.show.section import Section
 from strategies import comparisons, tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -167,26 +166,6 @@ def test_what_is_of_pooled_comparisons_is_refused() -> None:
         mb.roc(people(1, [3, 2] * 8), weighting="persons")
 
 
-def drivers_of(report: Any) -> Section:
-    return next(section for section in report.document().sections if section.key == "drivers")
-
-
-def test_a_report_says_when_the_two_differ_and_why() -> None:
-    data = people(5, [40] + [2] * 24, noise=0.8)
-    report = mb.make_report(data, threshold=0.6)
-    told = drivers_of(report).sentences[1:]
-    assert len(told) == 2
-    once = mb.evaluate(data, 0.6, weighting=ONCE)
-    assert [item.estimate for _, item in report.per_person] == [once.far.estimate, once.frr.estimate]
-    assert "They differ because" in told[1]
-    assert "the 2 people with most comparisons make 97% of them" in told[1]  # 781 of 804
-    for form in ("markdown", "html"):
-        assert "With every person counted once" in render(report, form)
-    same = mb.make_report(people(1, [3] * 20), threshold=0.6)
-    assert same.per_person == ()
-    assert len(drivers_of(same).sentences) == 1
-
-
 def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = people(5, [2, 3, 4, 5, 6] * 5)
     group = np.where(np.arange(25) % 2, "odd", "even")[data.codes]
@@ -258,9 +237,6 @@ class TestAReportOfPeople:
         pooled = mb.make_report(LARGE, threshold=0.6, far=[0.1])
         assert abs(pooled.points[0].frr.estimate - rates.frr.estimate) > 0.01  # the two differ on these data
         assert report.histogram.impostor.tolist() == pooled.histogram.impostor.tolist()
-        assert [item.estimate for item, _ in report.per_person] == pytest.approx(
-            [item.estimate for item, _ in pooled.per_person]
-        )
 
     def test_drivers_are_people_with_equal_weights(self, report: Any) -> None:
         rate = mb.evaluate(LARGE, 0.6, weighting=ONCE).frr

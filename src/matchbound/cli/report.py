@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING
 
 from matchbound.cli import options as opt
 from matchbound.cli.command import Outcome, in_options, provenance, read_claims
@@ -34,7 +32,6 @@ def report(
     failures: opt.FailureOptions = opt.NO_FAILURES,
     min_dcf: opt.MinDcf = None,
     cllr: opt.Cllr = False,
-    suspects: Annotated[int, Parameter(validator=opt.at_least(0, 1000))] = 0,
     show_labels: bool = False,
     title: str | None = None,
     reading: opt.Reading = opt.READING,
@@ -49,7 +46,6 @@ def report(
         against: Scores or embeddings of another system on the same comparisons; repeatable.
         gallery: Embeddings of enrolled people, for a section about searches.
         probes: Embeddings to search the --gallery with.
-        suspects: List this many of the worst errors by name, to check.
         show_labels: Name the identities that drive the uncertainty.
         title: Title of the report.
     """
@@ -82,7 +78,6 @@ def report(
             title=title,
             show_labels=show_labels,
             group=attribute,
-            suspects=suspects,
             name=names[0],
             against=others or None,
             provenance=provenance(),

@@ -14,7 +14,6 @@ import numpy as np
 from matchbound.calls.evaluate import evaluate, roc
 from matchbound.calls.provenance import provenance_of
 from matchbound.counting.recount import Source
-from matchbound.counts.curve import SortedCurve
 from matchbound.data.failures import Failures
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.metrics import METRICS
@@ -25,7 +24,6 @@ from matchbound.report.page import (
     Point,
     Report,
     Settings,
-    Stated,
     best_supported,
     number_list,
 )
@@ -126,7 +124,6 @@ def make_report(
     method: str = "auto",
     title: str | None = None,
     show_labels: bool = False,
-    suspects: int = 0,
     group: Any = None,
     against: Against | None = None,
     name: str | None = None,
@@ -163,9 +160,6 @@ def make_report(
         By default "Matching accuracy report".
     show_labels
         Name the identities that drive the uncertainty; by default they have numbers only.
-    suspects
-        How many of the worst errors of either kind to list with the names of identities and instances, so that wrong
-        labels are found; none by default.
     group
         For the section on groups, as in `by_group`; by default the group that the data carry, if any.
     against
@@ -246,7 +240,7 @@ def make_report(
         costs: list[Number] = [curve.min_dcf(prior) for prior in min_dcf]
         costs += [curve.cllr()] if cllr and not curve.distance else []
         costs += [curve.min_cllr()] if cllr else []
-        eer, description, both = curve.eer(), describe(data), (rates.far, rates.frr)
+        eer, description = curve.eer(), describe(data)
         latent = any(point.frr.method == "latent" for point in points if point.target is not None)
         recount = curve.recount
         report = Report(
@@ -261,13 +255,11 @@ def make_report(
             slider=make_slider(curve, level, method, points, focus, eer.index),
             band=curve.band(level, method="latent" if latent else "influence"),
             histogram=score_histogram(curve.tally.counted, count=recount.tally if recount.all_pairs else None),
-            drivers=tuple((rate, _contributions(rate)) for rate in both),
+            drivers=tuple((rate, _contributions(rate)) for rate in (rates.far, rates.frr)),
             provenance=provenance,
             show_labels=show_labels,
             costs=tuple(settings.stated(cost) for cost in costs),
             verdicts=tuple(judge_all(statements, series, curve, level=level, failures=failures)),
-            per_person=tuple(_per_person(rates, curve, settings)),
-            suspects=tuple(rate.erring(suspects) for rate in both if suspects),
             warnings=tuple(dict.fromkeys([*description.findings, *rates.warnings])),
             weighting=weighting,
         )
@@ -334,22 +326,6 @@ def _with_groups(report: Report, data: Source, group: Any, settings: Settings) -
         records = group_records(rates, method, settings.level, **settings.drawing)
     notes = [note for note in rates.warnings if note not in report.curve.warnings and note.code != "one-instance"]
     return replace(report, groups=replace(rates, warnings=tuple(notes)), group_records=tuple(records))
-
-
-def _per_person(rates: ErrorRates, curve: RocCurve, settings: Settings) -> list[tuple[Stated, Stated]]:
-    """Both rates with every identity counted once; FAR only where the comparisons are in order already."""
-    focused = curve.recount.tally(np.array([rates.threshold]), pairs=True)
-    by_person = error_rates(focused, (), curve.recount, "identities")[0]
-    if settings.weighting == "identities":
-        rates = error_rates(focused, (), curve.recount)[0]
-    pairs = []
-    for pooled, rate in ((rates.far, by_person.far), (rates.frr, by_person.frr)):
-        comparisons = pooled.tally.part(pooled.metric).comparisons
-        counts = comparisons[comparisons > 0]
-        in_order = pooled.metric == "frr" or isinstance(curve.tally.counted, SortedCurve)
-        if pooled.comparisons and in_order and np.any(counts != counts[0]):
-            pairs.append((settings.stated(pooled, pooled), settings.stated(rate, rate)))
-    return pairs
 
 
 def _contributions(rate: Rate) -> Contributions:

@@ -17,7 +17,7 @@ from matchbound.show.terms import Terms
 
 if TYPE_CHECKING:
     from matchbound.results.claims import Claim
-    from matchbound.results.description import Description, Erring
+    from matchbound.results.description import Description
     from matchbound.results.groups import GroupRates
     from matchbound.results.number import Number
     from matchbound.results.rates import Rate
@@ -183,10 +183,6 @@ class Report:
         Rates and gaps of groups with the intervals of the page.
     searches
         Sections about searches in a gallery.
-    per_person
-        (pooled, with every identity counted once) of each rate at the focus, where they may differ.
-    suspects
-        The worst errors by name; empty unless they were asked for.
     warnings
         What a reader must keep in mind.
     provenance
@@ -215,8 +211,6 @@ class Report:
     group_records: tuple[Record, ...] = ()
     systems: Systems | None = None
     searches: tuple[Section, ...] = ()
-    per_person: tuple[tuple[Stated, Stated], ...] = ()
-    suspects: tuple[Erring, ...] = ()
     warnings: tuple[Note, ...] = ()
     weighting: str = "comparisons"
 

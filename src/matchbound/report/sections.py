@@ -7,22 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from matchbound.report.method import LABORATORY, method_facts, source_rows
 from matchbound.report.slider import reading_of
 from matchbound.show.columns import (
     column,
     counted,
     description_rows,
-    erring_table,
     name_text,
     span_text,
     value_text,
     with_interval,
 )
 from matchbound.show.differences import comparison_section, group_section
-from matchbound.show.figure import Figure, Mark
+from matchbound.show.figure import Mark
 from matchbound.show.figures import det_figure, roc_figure, scores_figure
 from matchbound.show.numbers import count_text, level_text, percent, target_text
 from matchbound.show.section import Card, Document, Section, verdict_of
@@ -34,8 +31,6 @@ if TYPE_CHECKING:
     from matchbound.results.rates import Rate
     from matchbound.stats.variance import Contributions
 
-# Rates within this factor of each other are called about the same.
-ALIKE = 1.1
 # So few people are a caution; so many of those who drive the uncertainty are listed.
 FEW_DRIVERS, TOP = 3, 8
 # A rate above this is told in percent and not as "1 in n".
@@ -54,7 +49,6 @@ def document(report: Report, terms: Terms = "plain") -> Document:
             _systems(report),
             *report.searches,
             _drivers(report),
-            _suspects(report),
             Section("data", "The data", facts=facts),
             Section("method", "How the numbers were made", facts=tuple(method_facts(report))),
         ]
@@ -186,63 +180,55 @@ def _cautions(report: Report) -> list[str]:
 
 
 def _explore(report: Report) -> Section:
-    slider, points, curve = report.slider, report.points, report.curve
-    far, frr, level = say("FAR"), say("FRR"), level_text(report.level)
-    numbers = slider.numbers
+    slider, points, band, names = report.slider, report.points, [report.band], [None]
+    far, frr, level, numbers = say("FAR"), say("FRR"), level_text(report.level), report.slider.numbers
     cross = {
         "x": numbers["far"], "left": numbers["far_low"], "right": numbers["far_high"],
         "y": numbers["frr"], "top": numbers["frr_high"], "bottom": numbers["frr_low"],
     }  # fmt: skip
-    flipped = cross | {name: 1.0 - cross[name] for name in ("y", "top", "bottom")}
-    stops = ""
+    stops = outside = ""
     if report.band.far.size:
         begins = float(report.band.far[0])
         stops = (
             f" The band begins at {far} {percent(begins)}, where {count_text(round(begins * slider.totals[0]))} "
             "impostor comparisons match; below, too few do to bound it."
         )
-    det = replace(
-        det_figure([curve], [None], [report.band], mark=False),
-        title="DET",
-        marks=tuple(Mark(point.far.estimate, point.frr.estimate) for point in points),
-        caption=f"The same on probit axes, on which normal scores give a straight line. Lower and to the left is "
-        f"better.{stops}",
+    if report.histogram.outside:
+        outside = f" {count_text(report.histogram.outside)} comparisons lie beyond the ends."
+    scores = replace(
+        scores_figure(report.histogram, slider.distance),
+        caption="Each histogram has area 1. Impostor scores are dashed, genuine ones solid; the dark parts are errors "
+        f"at this threshold.{outside}",
+        cursor={"x": numbers["threshold"]},
     )
     roc = replace(
-        roc_figure([curve], [None], [report.band]),
+        roc_figure([report.curve], names, band),
         title="ROC",
         marks=tuple(Mark(point.far.estimate, 1.0 - point.frr.estimate) for point in points),
         caption=f"Line: estimate. Shaded: {level} pointwise limits for {frr} at each {far}. Squares: operating "
         "points. Cross: this threshold with both its intervals.",
+        cursor=cross | {name: 1.0 - cross[name] for name in ("y", "top", "bottom")},
     )
-    outside = report.histogram.outside
-    beyond = f" {count_text(outside)} comparisons lie beyond the ends." if outside else ""
-    scores = replace(
-        scores_figure(report.histogram, slider.distance),
-        caption="Each histogram has area 1. Impostor scores are dashed, genuine ones solid; the dark parts are errors "
-        f"at this threshold.{beyond}",
+    det = replace(
+        det_figure([report.curve], names, band, mark=False),
+        title="DET",
+        marks=tuple(Mark(point.far.estimate, point.frr.estimate) for point in points),
+        caption=f"The same on probit axes, on which normal scores give a straight line. Lower and to the left is "
+        f"better.{stops}",
+        cursor=cross,
     )
-    figures = (
-        _moving(scores, {"x": numbers["threshold"]}, slider.start),
-        _moving(roc, flipped, slider.start),
-        _moving(det, cross, slider.start),
-    )
-    places = (place for _, place in slider.jumps)
-    jumps = tuple((capital(_point_name(point)), place) for point, place in zip(points, places, strict=True))
+    jumps = [(capital(_point_name(point)), place) for point, (_, place) in zip(points, slider.jumps, strict=True)]
     sentence = (
         f"Intervals are for a threshold fixed beforehand; at the {far}s of the table, those of {frr} account for the "
         "estimated threshold."
     )
     return Section(
-        "explore", "At any threshold", sentences=(sentence,), slider=replace(slider, jumps=jumps), figures=figures
+        "explore",
+        "At any threshold",
+        sentences=(sentence,),
+        slider=replace(slider, jumps=tuple(jumps)),
+        figures=tuple(replace(figure, start=slider.start) for figure in (scores, roc, det)),
     )
-
-
-def _moving(figure: Figure, cursor: Mapping[str, Any], start: int) -> Figure:
-    """The figure with the marker of the slider; a curve alone needs no legend."""
-    lines = tuple(replace(line, label=None) for line in figure.lines)
-    bands = tuple(replace(band, label=None) for band in figure.bands)
-    return replace(figure, lines=lines, bands=bands, cursor={k: np.asarray(v) for k, v in cursor.items()}, start=start)
 
 
 def _point_name(point: Point) -> str:
@@ -348,8 +334,7 @@ def _drivers(report: Report) -> Section:
         "wrong label among them changes the numbers most."
     )
     parts = [_driver_part(rate, parts, report.show_labels) for rate, parts in report.drivers]
-    sentences = [sentence, *(_per_person(*pair, level_text(report.level)) for pair in report.per_person)]
-    return Section("drivers", "Which people drive the uncertainty", sentences=tuple(sentences), parts=tuple(parts))
+    return Section("drivers", "Which people drive the uncertainty", sentences=(sentence,), parts=tuple(parts))
 
 
 def _driver_part(rate: Rate, parts: Contributions, show_labels: bool) -> Section:
@@ -386,42 +371,3 @@ def _driver_part(rate: Rate, parts: Contributions, show_labels: bool) -> Section
     )
     listed = replace(table(people, columns, caption), bars=tuple((parts.share[top] / parts.share[top[0]]).tolist()))
     return Section(key, title, sentences=(sentence,), tables=(listed,))
-
-
-def _per_person(pooled: Stated, once: Stated, level: str) -> str:
-    """A rate with every identity counted once, whether that differs from the pooled rate, and why."""
-    rate: Any = pooled.number
-    unit = "person" if rate.metric == "frr" else "pair of people"
-    sentence = (
-        f"With every {unit} counted once, {say(rate.metric.upper())} is {percent(once.estimate)}, {level} interval "
-        f"{_span(once)}; pooled over comparisons it is {percent(pooled.estimate)}"
-    )
-    low, high = sorted((pooled.estimate, once.estimate))
-    if high <= ALIKE * low or high == 0.0:
-        return f"{sentence}, about the same."
-    part = rate.tally.part(rate.metric)
-    errors, comparisons = part.errors[rate.index], part.comparisons
-    order = np.argsort(-comparisons, kind="stable")[: int(np.count_nonzero(comparisons))]
-    top, rest = np.split(order, [max(order.size // 10, 1)])
-    who, have, make = (
-        ("the person", "has", "makes") if top.size == 1 else (f"the {count_text(top.size)} people", "have", "make")
-    )
-    share = f"{100 * comparisons[top].sum() / comparisons.sum():.0f}%"
-    what = f"{make} {share} of them" if rate.metric == "frr" else f"{have} {share} of the places in them"
-    sentence += (
-        f". They differ because people do not weigh the same when comparisons are pooled: {who} with most comparisons "
-        f"{what}, and {percent(errors[top].sum() / comparisons[top].sum())} of those are errors"
-    )
-    left = comparisons[rest].sum()
-    return sentence + (f", against {percent(errors[rest].sum() / left)} of the other people's." if left else ".")
-
-
-def _suspects(report: Report) -> Section | None:
-    if not report.suspects:
-        return None
-    sentence = (
-        "Listed on request, to check their labels: a wrong label makes the worst errors. This part of the report names "
-        "people; share it with care."
-    )
-    tables = tuple(erring_table(worst.metric, worst.to_records(), worst.errors) for worst in report.suspects)
-    return Section("suspects", "The worst errors, by name", sentences=(sentence,), tables=tables)
