@@ -321,7 +321,7 @@ def test_the_provenance_names_file_command_and_system(files: Path, tmp_path: Pat
 
 
 def test_a_histogram_has_no_shelf() -> None:
-    from matchbound.report.svg import BOTTOM, _line
+    from matchbound.report.html import BOTTOM, _line
 
     x, y = np.arange(6.0), np.array([BOTTOM, 10.0, BOTTOM, 20.0, 30.0])
     path = _line(x, y, y < BOTTOM)

@@ -19,8 +19,7 @@ from matchbound.counting.sources import recount_of
 from matchbound.counts.curve import CurveTally, curve_of_tally
 from matchbound.report import render
 from matchbound.report.make import make_report
-from matchbound.report.page import Point, Report, Stated
-from matchbound.report.slider import make_slider, panel_points
+from matchbound.report.page import Point, Report, Stated, make_slider, panel_points
 from matchbound.results.roc import RocCurve
 from matchbound.show.figures import score_histogram
 from matchbound.stats.variance import contributions

@@ -19,7 +19,7 @@ from matchbound.cli import main
 from matchbound.report import render
 from matchbound.report.make import make_report
 from matchbound.report.page import Report
-from matchbound.report.svg import draw
+from matchbound.report.html import draw
 from matchbound.show.differences import comparison_section
 from matchbound.show.numbers import percent, points, ratio_text
 from matchbound.show.records import Record

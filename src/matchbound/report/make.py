@@ -25,9 +25,11 @@ from matchbound.report.page import (
     Report,
     Settings,
     best_supported,
+    make_slider,
     number_list,
+    reading_of,
+    reading_of_number,
 )
-from matchbound.report.slider import make_slider, reading_of, reading_of_number
 from matchbound.report.systems import Against, compare_systems, named_systems
 from matchbound.results.claims import judge_all, parse_claim
 from matchbound.results.description import describe

@@ -16,8 +16,7 @@ from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.readers.read import in_memory
 from matchbound.readers.scan import ScoreFile
-from matchbound.report.page import Settings, Systems, best_supported
-from matchbound.report.slider import reading_of_number
+from matchbound.report.page import Settings, Systems, best_supported, reading_of_number
 from matchbound.results.comparison import SystemsTable
 from matchbound.show.differences import comparison_records, systems_records
 from matchbound.show.numbers import count_text

@@ -1,4 +1,4 @@
-"""A picture as data: axes, lines, bands, bars and rows; `matchbound.show.mpl` and `matchbound.report.svg` draw it."""
+"""A picture as data: axes, lines, bands, bars and rows; `matchbound.show.mpl` and `matchbound.report.html` draw it."""
 
 from __future__ import annotations
 
