@@ -17,9 +17,9 @@ import naive_report
 from matchbound.calls.comparison import Where, compare_points
 from matchbound.cli import main
 from matchbound.report import render
+from matchbound.report.html import draw
 from matchbound.report.make import make_report
 from matchbound.report.page import Report
-from matchbound.report.html import draw
 from matchbound.show.differences import comparison_section
 from matchbound.show.numbers import percent, points, ratio_text
 from matchbound.show.records import Record
