@@ -252,7 +252,7 @@ def make_report(
             curve=curve,
             points=tuple(points),
             focus=focus,
-            eer=settings.stated(eer),
+            eer=replace(settings.stated(eer), reading=reading_of(curve.tally, eer.index)),
             auc=settings.stated(curve.auc()),
             slider=make_slider(curve, level, method, points, focus, eer.index),
             band=curve.band(level, method="latent" if latent else "influence"),

@@ -44,6 +44,8 @@ class Stated:
     naive_ratio
         How many times wider the interval is than one that takes the comparisons for independent; None where that
         has no meaning.
+    reading
+        A short decimal for the threshold of a number of the whole curve.
     """
 
     number: Number = field(repr=False)
@@ -54,6 +56,7 @@ class Stated:
     errors: int | None = None
     comparisons: int | None = None
     naive_ratio: float | None = None
+    reading: str = "–"
 
     @property
     def metric(self) -> str:

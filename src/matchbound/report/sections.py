@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from matchbound.report.page import reading_of
 from matchbound.show.columns import (
     column,
     counted,
@@ -265,9 +264,8 @@ def _points(report: Report) -> Section:
         note = f"Failure to enrol {percent(number.fte)}, failure to acquire {percent(number.fta)}."
         title = "With failures to enrol and to acquire, for a single attempt."
         tables.append(replace(_numbers(failed, level, title), note=note))
-    crossing: Any = report.eer.number
     whole = [
-        ("Equal error rate", reading_of(crossing.curve, crossing.index), report.eer),
+        ("Equal error rate", report.eer.reading, report.eer),
         ("Area under the ROC curve", "–", report.auc),
         *((name_text(cost.record), "–", cost) for cost in report.costs),
     ]
