@@ -54,12 +54,12 @@ def test_contributions_equal_their_naive_twin(metric: str, rows: list, distance:
     data = comparisons(rows, distance)
     counted = mb.tally(data, [0.1])
     part = counted.impostor if metric == "far" else counted.genuine
-    found = contributions(part.errors[0], part.comparisons, shared=metric == "far")
+    found = contributions(part.errors[0], part.comparisons, part.ends)
     expected = naive_report.parts(rows, 0.1, metric, distance)
     total = sum(item.excess**2 for item in expected.values())
     for i, name in enumerate(counted.identities):
         twin = expected[str(name)]
-        assert (found.errors[i], found.comparisons[i]) == (twin.errors, twin.comparisons)
+        assert (part.errors[0, i], part.comparisons[i]) == (twin.errors, twin.comparisons)
         assert found.excess[i] == pytest.approx(twin.excess, abs=1e-12)
         assert found.share[i] == pytest.approx(twin.excess**2 / total if total > 1e-20 else 0.0, abs=1e-9)
         if twin.rate_without is None:
@@ -71,18 +71,18 @@ def test_contributions_equal_their_naive_twin(metric: str, rows: list, distance:
 def test_the_shares_of_frr_make_its_variance(report: Report, demo: mb.Embeddings) -> None:
     rate = mb.evaluate(demo, 0.62).frr
     part = rate.tally.genuine
-    found = contributions(part.errors[0], part.comparisons, shared=False)
+    found = contributions(part.errors[0], part.comparisons, 1)
     assert (found.excess**2).sum() / part.comparisons.sum() ** 2 == pytest.approx(rate.variance, rel=1e-12)
     assert found.share.sum() == pytest.approx(1.0)
     assert np.array_equal(report.drivers[1][1].share, found.share)
 
 
 def test_how_few_make_half() -> None:
-    found = contributions(np.array([9, 0, 0, 0]), np.array([10, 10, 10, 10]), shared=False)
+    found = contributions(np.array([9, 0, 0, 0]), np.array([10, 10, 10, 10]), 1)
     assert found.how_many_make(0.5) == 1
     assert found.largest(2)[0] == 0
     assert found.how_many_make(1.0) == 4
-    even = contributions(np.array([1, 1]), np.array([5, 5]), shared=False)
+    even = contributions(np.array([1, 1]), np.array([5, 5]), 1)
     assert even.how_many_make(0.5) == 0
     assert even.largest(3).size == 0
 

@@ -15,7 +15,7 @@ import naive_costs as naive
 from conftest import DATA, golden_table
 from matchbound import results
 from matchbound.results.costs import PRESETS
-from matchbound.stats.budget import ANGLES, Steps, budget_tables, integrated_limits
+from matchbound.stats.budget import ANGLES, budget_tables, integrated_limits
 from matchbound.stats.costs import calibrate
 from strategies import Row, comparisons, tables
 
@@ -201,15 +201,17 @@ def test_integrated_limits_equal_a_fine_sum(deviate: float) -> None:
     rng = np.random.default_rng(5)
     own, other = np.sort(rng.normal(3.0, 2.0, 300)), np.sort(rng.normal(-3.0, 2.0, 5000))
     far, frr = Shifted(5000), Shifted(300)
-    genuine, impostor = Steps(own, np.ones(300)), Steps(other, np.ones(5000))
-    low, high = integrated_limits(budget_tables(far, frr, (deviate, deviate)), genuine, impostor)
+    llr, genuine = np.concatenate([own, other]), np.repeat([1.0, 0.0], [300, 5000])
+    order = np.argsort(llr)
+    tables = budget_tables((far, frr), (deviate, deviate))
+    low, high = integrated_limits(tables, llr[order], genuine[order], 1.0 - genuine[order])
     for upper, made in ((False, low), (True, high)):
         values = []
         for angle in ANGLES:
             parts = 0.0
             for model, count, ends, share, sign in (
-                (far, impostor.at_least, (-10.0, other[-1] + 2.0), np.sin(angle), 1.0),
-                (frr, genuine.below, (own[0] - 2.0, 10.0), np.cos(angle), -1.0),
+                (far, lambda at: 5000 - np.searchsorted(other, at), (-10.0, other[-1] + 2.0), np.sin(angle), 1.0),
+                (frr, lambda at: np.searchsorted(own, at), (own[0] - 2.0, 10.0), np.cos(angle), -1.0),
             ):
                 place = np.linspace(*ends, 20_001)
                 place = (place[1:] + place[:-1]) / 2.0

@@ -17,7 +17,6 @@ import naive_curves as naive
 from cases import both_kinds, model, quiet
 from conftest import golden_table
 from matchbound.counting.curves import curve_of_comparisons
-from matchbound.counts.curve import complete
 from matchbound.results.interval import Interval
 from matchbound.results.roc import RocCurve
 from matchbound.stats.curve import influence as curves_influence
@@ -268,7 +267,7 @@ def test_smoothed_replicates_with_unit_weights_are_the_smoothed_curve(smooth: st
     ones = Draw(np.ones((1, 20)), np.zeros(1), False, np.random.default_rng(0))
     impostor, genuine = curves_smooth._row_scores(tally, smooth)  # type: ignore[arg-type]
     if smooth == "kernel":
-        grid = curves_smooth._Grid.of(genuine, np.ones(genuine.size), impostor, np.ones(impostor.size))
+        grid = curves_smooth._Grid.of(genuine, impostor)
         made = grid.rates(*curves_smooth._weighted_histograms(tally, ones, grid, impostor, genuine))
         tolerance = 2e-3  # scores are rounded to cells in replicates
     else:
@@ -290,10 +289,8 @@ def test_log_normal_needs_positive_scores() -> None:
 
 def test_self_comparisons_of_complete_and_incomplete_data() -> None:
     data = model(12, 3, seed=0).comparisons()
-    assert complete(curve_of_comparisons(data))
     np.testing.assert_array_equal(self_comparisons(curve_of_comparisons(data)), np.full(12, 9.0))
     part = curve_of_comparisons(mb.Comparisons(data.a[::2], data.b[::2], data.score[::2]))
-    assert not complete(part)
     assert np.all(self_comparisons(part) < 9.0)
 
 

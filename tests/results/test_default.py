@@ -18,7 +18,7 @@ from matchbound.show.numbers import percent
 from matchbound.stats.intervals import fallback_wilson, wilson
 from matchbound.stats.latent.fit import grouped
 from matchbound.stats.latent.model import Correlations, Design, LatentModel, OwnVariance
-from matchbound.stats.variance import far_by_pair, frr_by_identity
+from matchbound.stats.variance import unit_rate
 from matchbound.study.models import Geometric
 from strategies import comparisons, tables
 
@@ -268,13 +268,13 @@ class TestWeighting:
         assume(m)
         tally = tally_comparisons(comparisons(rows), np.array([0.5]), pairs=True)
         p, v = naive.pair_means(n, m)
-        made = far_by_pair(tally.impostor, 0)
+        made = unit_rate(tally.impostor, 0)
         assert made.estimate == pytest.approx(p, rel=1e-12, abs=1e-15)
         assert made.variance == pytest.approx(v, rel=1e-9, abs=1e-15)
         assert made.alone == pytest.approx(sum(1 / c for c in m.values()) / len(m))
         if tally.genuine.comparisons.sum():
             q, w = naive.identity_means(tally.genuine.errors[0].tolist(), tally.genuine.comparisons.tolist())
-            own = frr_by_identity(tally.genuine, 0)
+            own = unit_rate(tally.genuine, 0)
             assert (own.estimate, own.variance) == pytest.approx((q, w), rel=1e-9, abs=1e-15)
 
     def test_embeddings_equal_their_comparisons(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from pathlib import Path
 
@@ -88,40 +87,8 @@ def test_cllr_takes_equal_priors() -> None:
     assert low < cost.estimate < high
 
 
-def test_weights_of_the_bootstrap() -> None:
-    """Double-or-nothing over every set of weights of four people has the mean and spread that replicates have."""
-    rng = np.random.default_rng(0)
-    names = ["a", "b", "c", "d"]
-    rows = [(x, y, float(rng.random())) for x, y in itertools.combinations_with_replacement(names, 2) for _ in range(2)]
-    data = comparisons(rows)
-    for prior in (None, 0.3):
-        every = [
-            naive.weighted_mean_loss(rows, dict(zip(names, w, strict=True)), prior)
-            for w in itertools.product([0.0, 2.0], repeat=4)
-        ]
-        known = np.array(
-            [
-                value
-                for w, value in zip(itertools.product([0, 2], repeat=4), every, strict=True)
-                if value is not None and (sum(x > 0 for x in w) > 1)
-            ]
-        )
-        drawn = losses.loss_replicates(data.score, data.a, data.b, 4, prior, "double-or-nothing", 4000, 5)
-        assert set(np.round(drawn, 12)) <= set(np.round([v for v in every if v is not None], 12))
-        assert drawn.mean() == pytest.approx(known.mean(), abs=0.02)
-        vertex = losses.loss_replicates(data.score, data.a, data.b, 4, prior, "vertex", 300, 5)
-        assert np.isfinite(vertex).all()
-    again = losses.loss_replicates(data.score, data.a, data.b, 4, 0.3, "vertex", 300, 5)
-    assert np.array_equal(vertex, again)
-
-
-def test_bootstraps_have_about_the_variance() -> None:
+def test_one_sided_intervals_stay_within_what_a_loss_can_be() -> None:
     cost = mean_loss(mb.demo_data(), "cllr")
-    for method in ("vertex", "double-or-nothing"):
-        boot = cost.bootstrap(method, 500, rng=1)
-        assert boot.variance == pytest.approx(cost.variance, rel=0.35)
-        interval = cost.interval(method, n_resamples=500, rng=1)
-        assert interval.width == pytest.approx(cost.interval().width, rel=0.3)
     assert cost.interval(side="upper").low == 0.0
     assert cost.interval(side="lower").high == math.inf
 
@@ -160,7 +127,7 @@ def test_arguments() -> None:
         mean_loss(data, lambda s, g: s * np.inf)
     with pytest.raises(mb.UsageError, match="prior"):
         mean_loss(data, "cllr", prior=2.0)
-    with pytest.raises(mb.UsageError, match="vertex"):
+    with pytest.raises(mb.UsageError, match="auto, t;"):
         mean_loss(data, "cllr").interval("subsets")
     negative = mean_loss(data, lambda s, g: s - 10.0)
     assert negative.interval().low < 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 import matchbound as mb
@@ -137,41 +137,6 @@ def test_order_labels_and_sides_do_not_matter(rows: list, threshold: float, rand
                 assert interval.method == expected.method
                 # sums over identities are rounded in another order
                 assert tuple(interval) == pytest.approx(tuple(expected), rel=1e-12, abs=1e-15)
-
-
-@given(tables(max_rows=60), st.lists(thresholds, min_size=1, max_size=4), st.data())
-def test_tallies_add_up(rows: list, grid: list[float], data: st.DataObject) -> None:
-    cut = data.draw(st.integers(1, max(len(rows) - 1, 1)))
-    assume(0 < cut < len(rows))
-    whole = mb.tally(comparisons(rows), grid)
-    parts = mb.tally(comparisons(rows[:cut]), grid) + mb.tally(comparisons(rows[cut:]), grid)
-    assert_same_tally(whole, parts)
-
-
-def assert_same_tally(one: object, two: object) -> None:
-    assert list(one.identities) == list(two.identities)  # type: ignore[attr-defined]
-    for part, fields in (
-        ("genuine", ["comparisons", "errors"]),
-        ("impostor", ["comparisons", "errors", "sum_mm", "sum_nm", "sum_nn"]),
-    ):
-        for field in fields:
-            left, right = getattr(getattr(one, part), field), getattr(getattr(two, part), field)
-            assert np.array_equal(left, right), (part, field)
-    for left, right in zip(
-        (one.impostor.compared, *one.impostor.erred),  # type: ignore[attr-defined]
-        (two.impostor.compared, *two.impostor.erred),  # type: ignore[attr-defined]
-        strict=True,
-    ):
-        for field in ("first", "second", "count"):
-            assert np.array_equal(getattr(left, field), getattr(right, field)), field
-
-
-def test_tallies_of_unlike_thresholds_do_not_add() -> None:
-    data = comparisons([("a", "b", 0.1), ("a", "a", 0.4)])
-    with pytest.raises(mb.DataError, match="thresholds"):
-        mb.tally(data, [0.1]) + mb.tally(data, [0.2])
-    with pytest.raises(mb.DataError, match="pairs"):
-        mb.tally(data, [0.1], pairs=False) + mb.tally(data, [0.1])
 
 
 @given(

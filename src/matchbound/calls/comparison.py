@@ -35,7 +35,7 @@ from matchbound.stats.differences import JointSums
 from matchbound.stats.dyadic import effective_number
 from matchbound.stats.latent import design_of, unit_design
 from matchbound.stats.latent.differences import DifferenceModel, fit_difference, paired_ranks
-from matchbound.stats.variance import far_by_pair, frr_by_identity, unit_joint
+from matchbound.stats.variance import unit_joint, unit_rate
 
 # The latent model of a difference is fitted to as many identities as make about this many comparisons.
 MODEL_COMPARISONS = 1_000_000
@@ -360,8 +360,7 @@ class _Pair:
         whole = next(iter(self.systems.tallies.values()))
         if self.systems.weighting == "comparisons":
             return replace(model, design=design_of(whole.part(kind)))
-        unit = far_by_pair(whole.impostor, 0) if kind == "far" else frr_by_identity(whole.genuine, 0)
-        return replace(model, design=unit_design(unit))
+        return replace(model, design=unit_design(unit_rate(whole.part(kind), 0)))
 
 
 def shared_errors(a: Comparisons, b: Comparisons, one: FloatArray, two: FloatArray) -> IntArray:

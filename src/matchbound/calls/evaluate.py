@@ -218,7 +218,7 @@ def tally(
     Returns
     -------
     Tally
-        The counts behind FAR and FRR. With pairs, those of parts add up: ``tally(a) + tally(b)``.
+        The counts behind FAR and FRR.
 
     See Also
     --------

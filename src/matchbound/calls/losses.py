@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from functools import partial
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from matchbound.readers.read import Readable, in_memory
 from matchbound.results.interval import check_rate, few_identities
 from matchbound.results.losses import MeanLoss
 from matchbound.stats.dyadic import dyadic_sums, effective_number
-from matchbound.stats.losses import LOSSES, Loss, loss_replicates, loss_terms
+from matchbound.stats.losses import LOSSES, Loss, loss_terms
 
 # All pairs of embeddings are scored one by one for a loss, up to this many.
 MOST_PAIRS = 15_000_000
@@ -73,7 +72,6 @@ def mean_loss(data: AnySource | Readable, loss: str | Loss, *, prior: float | No
         n_identities=n_identities,
         freedom=max(effective - 1.0, 1.0),
         support=(low, np.inf),
-        draw=partial(loss_replicates, value, *sides, prior),
         warnings=(*source.findings(), *few_identities(n_identities)),
     )
     for note in result.warnings:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
-from matchbound.counts.tally import GenuineTally, ImpostorTally, PairSizes, PairTable, Tally, exact_dot
+from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally, exact_dot
 from matchbound.errors import UsageError
 
 # How many cells are looked at together: what is made of them on the way takes some hundred bytes each.
@@ -162,7 +162,9 @@ def tally_of_cells(
         return values if in_order else values[place]
 
     erred = [_table(parts, sums.size) for parts in sums.erred]
-    genuine, impostor = sums.genuine, sums.impostor
+    for each in (sums.tables, sums.by_level[:, :, None]):  # of exactly so many thresholds → of at least so many
+        np.cumsum(each[:, ::-1], axis=1, out=each[:, ::-1])
+    (genuine, impostor), (sum_nn, sum_nm) = sums.tables, sums.by_level[:, 1:]
     return Tally(
         identities,
         thresholds,
@@ -172,11 +174,11 @@ def tally_of_cells(
             impostor[0].copy(),
             at(impostor[1:]),
             2 * sums.squares,
-            at(2 * sums.by_level[1]),
-            at(2 * sums.by_level[0]),
+            at(2 * sum_nm),
+            at(2 * sum_nn),
             _table(sums.compared, sums.size) if compared or pairs else None,
             tuple(erred[k] for k in place.tolist()) if pairs else None,
-            PairSizes.of(sums.sizes),
+            np.array(sorted(sums.sizes.items()), dtype=np.int64).reshape(-1, 2).T,
         ),
         instances,
     )
@@ -196,41 +198,21 @@ def whole_pairs(chunks: Iterable[Cells]) -> Iterator[Cells]:
 
 
 class _Sums:
-    """Running sums over cells; those by threshold are cumulated when they are first asked for."""
+    """Running sums over cells.
+
+    - tables, shape (2, K + 1, G): genuine and impostor comparisons that reach 0, 1, …, K thresholds, by identity.
+    - by_level, shape (2, K + 1): what reaching so many thresholds adds to Σn² and Σnm over unordered pairs.
+    """
 
     def __init__(self, size: int, levels: int, compared: bool, erred: bool) -> None:
-        self.size, self.levels = size, levels
+        self.size = size
         self.squares = 0
         self.sizes: Counter[int] = Counter()
         self.compared: list[tuple[IntArray, IntArray]] = []
         self.erred: list[list[tuple[IntArray, IntArray]]] = [[] for _ in range(levels if erred else 0)]
         self._compared = compared
-        self._tables = np.zeros((2, levels + 1, size), dtype=np.int64)
-        self._by_level = np.zeros((2, levels + 1), dtype=np.int64)
-        self._done = False
-
-    @property
-    def genuine(self) -> IntArray:
-        """Genuine comparisons that reach at least 0, 1, …, K thresholds, by identity, shape (K + 1, G)."""
-        genuine: IntArray = self._cumulated()[0]
-        return genuine
-
-    @property
-    def impostor(self) -> IntArray:
-        """The same of impostor comparisons, each at both of its identities."""
-        impostor: IntArray = self._cumulated()[1]
-        return impostor
-
-    @property
-    def by_level(self) -> IntArray:
-        """Σn² and Σnm at each threshold over unordered pairs, shape (2, K)."""
-        return np.cumsum(self._by_level[:, ::-1], axis=1)[:, ::-1][:, 1:]
-
-    def _cumulated(self) -> IntArray:
-        if not self._done:
-            self._done = True
-            np.cumsum(self._tables[:, ::-1], axis=1, out=self._tables[:, ::-1])
-        return self._tables
+        self.tables = np.zeros((2, levels + 1, size), dtype=np.int64)
+        self.by_level = np.zeros((2, levels + 1), dtype=np.int64)
 
     def add(self, cells: Cells) -> None:
         """Count cells, whole pairs of them."""
@@ -251,8 +233,8 @@ class _Sums:
         after = np.cumsum(count)
         before = after - count
         before -= before[starts][owner]
-        np.add.at(self._by_level[0], reach, count * (2 * before + count))
-        np.add.at(self._by_level[1], reach, count * made[owner])
+        np.add.at(self.by_level[0], reach, count * (2 * before + count))
+        np.add.at(self.by_level[1], reach, count * made[owner])
         if self._compared:
             self.compared.append((pair[starts], made))
         for level, kept in enumerate(self.erred):
@@ -264,7 +246,7 @@ class _Sums:
             kept.append((pair[starts], np.add.reduceat(count, starts)))
 
     def _book(self, side: int, owner: IntArray, reach: IntArray, count: IntArray) -> None:
-        np.add.at(self._tables[side].reshape(-1), reach * np.int64(self.size) + owner, count)
+        np.add.at(self.tables[side].reshape(-1), reach * np.int64(self.size) + owner, count)
 
 
 def _table(parts: list[tuple[IntArray, IntArray]], size: int) -> PairTable:

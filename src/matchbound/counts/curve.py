@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
 from matchbound.counts.cells import tally_of_rows
-from matchbound.counts.tally import AllPairs, PairTable, Tally
+from matchbound.counts.tally import PairTable, Tally
 from matchbound.errors import DataError
 
 # The m_ij of tables of more comparisons than this are not kept.
@@ -157,14 +157,6 @@ class CurveTally:
         comparisons of {i, j})², None where pairs are not known.
         """
         raise NotImplementedError
-
-    def genuine_masses(self) -> tuple[FloatArray, IntArray]:
-        """Where genuine scores lie: (similarity, how many there), similarity decreasing."""
-        return _masses(self.similarity, self.n_genuine - self.false_nonmatches)
-
-    def impostor_masses(self) -> tuple[FloatArray, IntArray]:
-        """Where impostor scores lie: (similarity, how many there), similarity decreasing."""
-        return _masses(self.similarity, self.false_matches)
 
 
 @dataclass(frozen=True, eq=False)
@@ -354,26 +346,6 @@ def curve_of_tally(tally: Tally) -> SteppedCurve:
         instances=tally.instances,
         tally=tally,
     )
-
-
-def complete(curve: CurveTally) -> bool:
-    """Whether every pair of instances of different identities was compared once, as far as counts can tell."""
-    if isinstance(curve, SteppedCurve) and isinstance(curve.tally.impostor.compared, AllPairs):
-        return True
-    if curve.instances is None or not isinstance(curve, SortedCurve):
-        return False
-    table = curve.pairs[1]
-    size = curve.n_identities
-    if table.count.size != size * (size - 1) // 2:
-        return False
-    return bool(np.array_equal(curve.instances[table.first] * curve.instances[table.second], table.count))
-
-
-def _masses(similarity: FloatArray, matched: IntArray) -> tuple[FloatArray, IntArray]:
-    """What each threshold adds to the matches: exact for a curve with every step, cells' ends otherwise."""
-    added = np.diff(matched, prepend=0)
-    kept = np.flatnonzero(added)
-    return similarity[kept], added[kept]
 
 
 def both_kinds(genuine: int, impostor: int) -> None:

@@ -7,14 +7,12 @@ and e_i erred. Everything the paper's estimators, variances and bootstraps need 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
-from matchbound.errors import DataError
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +35,6 @@ class PairTable:
         distinct, total = distinct[kept], total[kept]
         return PairTable(distinct // n_identities, distinct % n_identities, total)
 
-    def relabel(self, position: IntArray, n_identities: int) -> PairTable:
-        """The same table with identity i renamed to position[i]."""
-        return PairTable.of(position[self.first], position[self.second], self.count, n_identities)
-
     def by_identity(self, n_identities: int) -> IntArray:
         """What is counted for the pairs of each identity, shape (G,)."""
         total = np.zeros(n_identities, dtype=np.int64)
@@ -48,22 +42,15 @@ class PairTable:
         np.add.at(total, self.second, self.count)
         return total
 
-    def plus(self, other: PairTable, n_identities: int) -> PairTable:
-        return PairTable.of(
-            np.concatenate([self.first, other.first]),
-            np.concatenate([self.second, other.second]),
-            np.concatenate([self.count, other.count]),
-            n_identities,
-        )
-
-    def look_up(self, other: PairTable, n_identities: int) -> IntArray:
+    def look_up(self, other: PairTable | AllPairs, n_identities: int) -> IntArray:
         """The counts that `other` has for the pairs of this table, shape (P,); 0 where it has none."""
+        if isinstance(other, AllPairs):
+            return other.instances[self.first] * other.instances[self.second]
+        if not other.count.size:
+            return np.zeros(self.count.size, dtype=np.int64)
         mine = self.first * np.int64(n_identities) + self.second
         theirs = other.first * np.int64(n_identities) + other.second
-        at = np.searchsorted(theirs, mine)
-        at[at == theirs.size] = 0
-        if not theirs.size:
-            return np.zeros(mine.size, dtype=np.int64)
+        at = np.minimum(np.searchsorted(theirs, mine), theirs.size - 1)
         return np.where(theirs[at] == mine, other.count[at], 0)
 
 
@@ -72,24 +59,6 @@ class AllPairs:
     """The comparisons of complete data, m_ij = M_i·M_j, without a table of G² numbers."""
 
     instances: IntArray
-
-    def look_up_in(self, table: PairTable) -> IntArray:
-        """m_ij of the pairs of a table, shape (P,)."""
-        return self.instances[table.first] * self.instances[table.second]
-
-
-@dataclass(frozen=True, eq=False)
-class PairSizes:
-    """The distinct m_ij, increasing, and how many identity pairs have each, where m_ij is too large; shape (D,)."""
-
-    sizes: IntArray
-    pairs: IntArray
-
-    @staticmethod
-    def of(pairs: Mapping[int, int]) -> PairSizes:
-        """From how many pairs have each size."""
-        sizes = sorted(pairs)
-        return PairSizes(np.array(sizes, dtype=np.int64), np.array([pairs[size] for size in sizes], dtype=np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +99,7 @@ class ImpostorTally(Part):
     - sum_mm: Σ_{i≠j} m_ij².
     - sum_nm, sum_nn, shape (K,): Σ_{i≠j} n_ij·m_ij and Σ_{i≠j} n_ij² at each threshold.
     - compared, erred: m_ij, and n_ij at each of the K thresholds, where they were kept.
-    - sizes: how many pairs have each m_ij, where they were counted from a table.
+    - sizes, shape (2, D): the distinct m_ij, increasing, and how many pairs have each, where counted from a table.
     """
 
     ends: ClassVar[int] = 2
@@ -139,7 +108,7 @@ class ImpostorTally(Part):
     sum_nn: IntArray
     compared: PairTable | AllPairs | None = None
     erred: tuple[PairTable, ...] | None = None
-    sizes: PairSizes | None = None
+    sizes: IntArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,78 +173,34 @@ class Tally:
         compared, tables = self.impostor.compared, self.impostor.erred
         assert compared is not None
         assert tables is not None
-
-        def inside(table: PairTable) -> PairTable:
-            kept = members[table.first] & members[table.second]
-            return PairTable(table.first[kept], table.second[kept], table.count[kept])
-
         used = members & (self.genuine.comparisons > 0)
         if isinstance(compared, AllPairs):
             used = members & (compared.instances > 0)
         else:
-            compared = inside(compared)
-            used[compared.first] = used[compared.second] = True
+            inside = members[compared.first] & members[compared.second]
+            used[compared.first[inside]] = used[compared.second[inside]] = True
         used = used if used.any() else members
         size, place = int(np.count_nonzero(used)), np.cumsum(used, dtype=np.int64) - 1
-        erred = tuple(inside(table).relabel(place, size) for table in tables)
+
+        def among(table: PairTable) -> PairTable:
+            kept = used[table.first] & used[table.second]
+            return PairTable(place[table.first[kept]], place[table.second[kept]], table.count[kept])
+
+        erred = tuple(among(table) for table in tables)
         if isinstance(compared, AllPairs):
             compared = AllPairs(compared.instances[used])
             comparisons = compared.instances * (compared.instances.sum() - compared.instances)
         else:
-            compared = compared.relabel(place, size)
+            compared = among(compared)
             comparisons = compared.by_identity(size)
+        errors = np.array([table.by_identity(size) for table in erred])
+        moments = pair_moments(compared, erred, size)
         return replace(
             self,
             identities=self.identities[used],
             genuine=GenuineTally(self.genuine.comparisons[used], self.genuine.errors[:, used]),
-            impostor=ImpostorTally(
-                comparisons,
-                np.array([table.by_identity(size) for table in erred]),
-                *pair_moments(compared, erred, size),
-                compared,
-                erred,
-            ),
+            impostor=ImpostorTally(comparisons, errors, *moments, compared, erred),
             instances=None if self.instances is None else self.instances[used],
-        )
-
-    def __add__(self, other: Tally) -> Tally:
-        """The tally of both sets of comparisons together.
-
-        n_ij² does not add up over parts of a pair, so both tallies must have kept their pairs. Where the
-        number of instances is known it is the larger of the two (parts of a table show the same people).
-        """
-        if not isinstance(other, Tally):
-            return NotImplemented
-        if self.distance != other.distance or not np.array_equal(self.thresholds, other.thresholds):
-            raise DataError("tallies can be added only when thresholds and the sense of the score agree")
-        if not (self.has_pairs and other.has_pairs):
-            raise DataError("tallies can be added only when both kept their pairs (tally with pairs=True)")
-        labels, mine, theirs = union_of_labels(self.identities, other.identities)
-        return _sum(self._over(labels, mine), other._over(labels, theirs))
-
-    def _over(self, labels: LabelArray, position: IntArray) -> Tally:
-        """The same tally over a longer list of identities; position[i] is the new place of identity i."""
-        size = int(labels.size)
-
-        def spread(values: IntArray) -> IntArray:
-            wide = np.zeros((*values.shape[:-1], size), dtype=np.int64)
-            wide[..., position] = values
-            return wide
-
-        impostor = self.impostor
-        assert impostor.erred is not None
-        return replace(
-            self,
-            identities=labels,
-            instances=None if self.instances is None else spread(self.instances),
-            genuine=GenuineTally(spread(self.genuine.comparisons), spread(self.genuine.errors)),
-            impostor=replace(
-                impostor,
-                comparisons=spread(impostor.comparisons),
-                errors=spread(impostor.errors),
-                compared=compared_table(self).relabel(position, size),
-                erred=tuple(table.relabel(position, size) for table in impostor.erred),
-            ),
         )
 
 
@@ -287,18 +212,6 @@ def union_of_labels(mine: LabelArray, theirs: LabelArray) -> tuple[LabelArray, I
     return labels, np.searchsorted(labels, mine), np.searchsorted(labels, theirs)
 
 
-def compared_table(tally: Tally) -> PairTable:
-    """m_ij as a table, written out for complete data."""
-    compared = tally.impostor.compared
-    if isinstance(compared, PairTable):
-        return compared
-    assert compared is not None
-    first, second = np.triu_indices(tally.n_identities, k=1)
-    count = compared.instances[first] * compared.instances[second]
-    kept = count > 0
-    return PairTable(first[kept], second[kept], count[kept])
-
-
 def pair_moments(
     compared: PairTable | AllPairs, erred: tuple[PairTable, ...], n_identities: int
 ) -> tuple[int, IntArray, IntArray]:
@@ -306,10 +219,9 @@ def pair_moments(
     if isinstance(compared, AllPairs):
         squares = compared.instances.astype(object) ** 2
         sum_mm = int(squares.sum()) ** 2 - int((squares**2).sum())
-        products = [compared.look_up_in(table) for table in erred]
     else:
-        sum_mm = 2 * int((compared.count.astype(object) ** 2).sum()) if compared.count.size else 0
-        products = [table.look_up(compared, n_identities) for table in erred]
+        sum_mm = 2 * exact_dot(compared.count, compared.count)
+    products = [table.look_up(compared, n_identities) for table in erred]
     sum_nm = whole_numbers([2 * exact_dot(t.count, m) for t, m in zip(erred, products, strict=True)])
     sum_nn = whole_numbers([2 * exact_dot(t.count, t.count) for t in erred])
     return sum_mm, sum_nm, sum_nn
@@ -326,29 +238,3 @@ def whole_numbers(values: list[int]) -> IntArray:
     """Whole numbers as int64, or as Python's own where one of them does not fit."""
     fits = all(value < 2**63 for value in values)
     return np.array(values, dtype=np.int64 if fits else object)
-
-
-def _sum(left: Tally, right: Tally) -> Tally:
-    size = left.n_identities
-    assert left.impostor.erred is not None
-    assert right.impostor.erred is not None
-    compared = compared_table(left).plus(compared_table(right), size)
-    erred = tuple(a.plus(b, size) for a, b in zip(left.impostor.erred, right.impostor.erred, strict=True))
-    sum_mm, sum_nm, sum_nn = pair_moments(compared, erred, size)
-    known = left.instances is not None and right.instances is not None
-    return replace(
-        left,
-        instances=np.maximum(left.instances, right.instances) if known else None,  # type: ignore[arg-type]
-        genuine=GenuineTally(
-            left.genuine.comparisons + right.genuine.comparisons, left.genuine.errors + right.genuine.errors
-        ),
-        impostor=ImpostorTally(
-            left.impostor.comparisons + right.impostor.comparisons,
-            left.impostor.errors + right.impostor.errors,
-            sum_mm,
-            sum_nm,
-            sum_nn,
-            compared,
-            erred,
-        ),
-    )

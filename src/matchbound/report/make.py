@@ -337,7 +337,7 @@ def _contributions(rate: Rate) -> Contributions:
     if rate.weighting == "identities":
         unit = rate.unit
         units = unit.excess + unit.estimate * unit.partners, unit.partners  # shares of errors, and units
-    return contributions(*units, shared=rate.metric == "far")
+    return contributions(units[0], units[1], part.ends)
 
 
 def _targets(far: Sequence[float] | float | None, curve: RocCurve) -> list[float]:

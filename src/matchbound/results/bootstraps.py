@@ -94,13 +94,6 @@ class Bootstrap(Shown):
         return Interval(low, high, level, self.method, side, notes)
 
 
-def instance_counts(instances: IntArray | None, genuine: IntArray) -> IntArray:
-    """M_i, shape (G,); from genuine comparisons where instances are not named."""
-    if instances is not None:
-        return instances
-    return np.asarray(((1.0 + np.sqrt(1.0 + 8.0 * genuine)) / 2.0).round(), dtype=np.int64)
-
-
 def scheme_of(method: str, n_resamples: int, options: dict[str, Any], sizes: IntArray) -> Scheme:
     """How to draw, from a bootstrap's name and its options; `sizes` are the M_i."""
     n_identities = sizes.size

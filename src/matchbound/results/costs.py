@@ -19,7 +19,7 @@ from matchbound.results.latent import CurveModels, PairFit
 from matchbound.results.linkage import LOG_T, WARNING_LATENT, OfBothRates, log_t_limits
 from matchbound.results.number import Ask, Limits, Rule, counted_fields
 from matchbound.show.shown import Shown
-from matchbound.stats.budget import Operating, Steps, integrated_limits
+from matchbound.stats.budget import integrated_limits
 from matchbound.stats.costs import (
     Calibration,
     CostWeights,
@@ -180,11 +180,11 @@ class DetectionCost(CostStatistic):
         return self.models.at(self.points[0].index)
 
     @property
-    def operating(self) -> list[Operating]:
+    def operating(self) -> tuple[FloatArray, FloatArray]:
         """The errors of each term; where nothing matches, those at the largest score: minDCF = 1 is not exact."""
         curve, least = self.curve, 1 if self.metric == "mindcf" else 0
         places = [max(point.index, least) for point in self.points]
-        return [Operating(float(curve.false_matches[k]), float(curve.false_nonmatches[k])) for k in places]
+        return curve.false_matches[places].astype(np.float64), curve.false_nonmatches[places].astype(np.float64)
 
     def value(self, far: FloatArray, frr: FloatArray) -> FloatArray:
         """The mean of the terms at rates of shape (P, …)."""
@@ -256,8 +256,7 @@ class LogCost(CostStatistic):
         llr = self.llr
         if self.metric == "mincllr":
             llr = Calibration(np.empty(0, dtype=np.int64), self.genuine, self.impostor, llr).capped()
-        genuine, impostor = (Steps(llr[count > 0], count[count > 0]) for count in (self.genuine, self.impostor))
-        low, high = integrated_limits(self.fit.tables(ask.level, ask.side), genuine, impostor)
+        low, high = integrated_limits(self.fit.tables(ask.level, ask.side), llr, self.genuine, self.impostor)
         return min(low, self.estimate), min(max(high, self.estimate), self.ends[1])
 
 

@@ -24,7 +24,7 @@ from matchbound.results.linkage import HalfTotalError, LinkageMeasure, Recall, r
 from matchbound.results.rates import WEIGHTINGS, IdentityRate, Rate
 from matchbound.show.numbers import count_text, percent, threshold_text
 from matchbound.show.shown import Shown
-from matchbound.stats.variance import frr_by_identity
+from matchbound.stats.variance import unit_rate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -232,7 +232,7 @@ def _of_rate(rate: Rate) -> list[Note]:
         return [Note("no-comparisons", f"no {rate.kind.comparisons} comparisons: {name} is not defined")]
     notes: list[Note] = []
     if rate.weighting == "comparisons":
-        once = frr_by_identity(rate.tally.genuine, rate.index).estimate if rate.metric == "frr" else None
+        once = unit_rate(rate.tally.genuine, rate.index).estimate if rate.metric == "frr" else None
         notes += uneven_identities(rate.metric, rate.tally.part(rate.metric).comparisons, once)
     if rate.errors == 0:
         text = f"no {rate.kind.error} among {count_text(rate.comparisons)} comparisons"

@@ -18,7 +18,7 @@ from matchbound.notes import Note
 from matchbound.results.interval import Side, tail_of
 from matchbound.stats.budget import BudgetTables, budget_tables
 from matchbound.stats.intervals import normal_quantile, wilson_limits
-from matchbound.stats.variance import far_by_pair, frr_by_identity
+from matchbound.stats.variance import unit_rate
 
 if TYPE_CHECKING:
     from matchbound.stats.latent import LatentModel, LatentSettings
@@ -159,7 +159,7 @@ class PairFit:
         """Limits of both rates for every number of errors; made once."""
         key = (level, side)
         if key not in self._tables:
-            self._tables[key] = budget_tables(self.far, self.frr, self.deviates(level, side))
+            self._tables[key] = budget_tables((self.far, self.frr), self.deviates(level, side))
         return self._tables[key]
 
     def deviates(self, level: float, side: Side) -> tuple[float, float]:
@@ -189,8 +189,8 @@ class CurveModels:
             frr = fit("frr", self.along, missed, self.recount, settings, both=True)
             if self.curve.weighting == "identities":
                 each = range(self._units.thresholds.size)
-                far = of_units(far, [far_by_pair(self._units.impostor, k) for k in each])
-                frr = of_units(frr, [frr_by_identity(self._units.genuine, k) for k in each])
+                far = of_units(far, [unit_rate(self._units.impostor, k) for k in each])
+                frr = of_units(frr, [unit_rate(self._units.genuine, k) for k in each])
             self._fits[key] = PairFit(far, frr)
         return self._fits[key]
 

@@ -7,7 +7,6 @@ budget of error: `OfBothRates.latent_limits`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -26,7 +25,7 @@ from matchbound.results.latent import CurveModels, Independent, PairFit
 from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule, counted_fields, labels_notes
 from matchbound.results.rates import Rate, through_rate
 from matchbound.show.shown import Shown
-from matchbound.stats.budget import Operating, banded_limits, shared_limits
+from matchbound.stats.budget import banded_limits, shared_limits
 from matchbound.stats.costs import log_t, logit_t
 from matchbound.stats.curve.rates import crossing
 from matchbound.stats.dyadic import DyadicSums, effective_number
@@ -52,8 +51,8 @@ class OfBothRates(Number):
         raise NotImplementedError
 
     @property
-    def operating(self) -> Sequence[Operating]:
-        """The errors at each of the P thresholds."""
+    def operating(self) -> tuple[FloatArray, FloatArray]:
+        """Impostor comparisons that match and genuine ones that do not at each of the P thresholds, shape (P,)."""
         raise NotImplementedError
 
     @property
@@ -73,8 +72,9 @@ class OfBothRates(Number):
 
     def latent_limits(self, ask: Ask) -> tuple[float, float]:
         """The worst over all ways to share the error between the rates."""
-        deviates = self.fit.deviates(ask.level, ask.side)
-        low, high = shared_limits(self.fit.far, self.fit.frr, self.operating, deviates, self.value, rising=self.rising)
+        fit = self.fit
+        deviates = fit.deviates(ask.level, ask.side)
+        low, high = shared_limits((fit.far, fit.frr), self.operating, deviates, self.value, rising=self.rising)
         return low, min(high, self.ends[1])
 
 
@@ -184,8 +184,8 @@ class AtThreshold(OfBothRates):
         return PairFit(self.far.latent_model(), self.frr.latent_model())
 
     @property
-    def operating(self) -> list[Operating]:
-        return [Operating(self.far.units_erred, self.frr.units_erred)]
+    def operating(self) -> tuple[FloatArray, FloatArray]:
+        return np.array([self.far.units_erred]), np.array([self.frr.units_erred])
 
     @cached_property
     def counts(self) -> LinkageCounts:
@@ -361,9 +361,9 @@ def linkage_curve(models: CurveModels, prior: float | None, level: float, points
         tables = own.tables(level, "two-sided")
         x, e = matched[part], missed[part]
         limits = (
-            (precision, banded_limits(tables, x, e, lambda p, q: precision_of(p, q, share), rising=False)),
+            (precision, banded_limits(tables, x, e, lambda p, q: precision_of(p, q, share))),
             (recall, (1.0 - tables.frr[1].at(e)[-1], 1.0 - tables.frr[0].at(e)[-1])),
-            (f1, banded_limits(tables, x, e, lambda p, q: f1_of(p, q, share), rising=False)),
+            (f1, banded_limits(tables, x, e, lambda p, q: f1_of(p, q, share))),
         )
         for band, (low, high) in limits:
             band.low[part] = np.minimum(low, band.estimate[part])

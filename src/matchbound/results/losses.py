@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from matchbound.arraytypes import FloatArray
-from matchbound.errors import UsageError
 from matchbound.notes import Note
-from matchbound.results.bootstraps import Bootstrap
-from matchbound.results.number import Ask, Limits, Number, Rule, bootstrap_rules
+from matchbound.results.number import Ask, Limits, Number, Rule
 from matchbound.stats.intervals import t_quantile
-
-# ``draw(method, n_resamples, seed)`` gives replicates.
-Draw = Callable[[str, int, int], FloatArray]
 
 
 def _t(loss: MeanLoss, ask: Ask) -> Limits:
@@ -33,7 +26,7 @@ class MeanLoss(Number):
     """
 
     metric: ClassVar[str] = "mean loss"
-    rules: ClassVar[tuple[Rule, ...]] = (Rule("t", _t), *bootstrap_rules(("vertex", "double-or-nothing")))
+    rules: ClassVar[tuple[Rule, ...]] = (Rule("t", _t),)
     defaults: ClassVar[tuple[str, ...]] = ("t",)
     estimate: float
     genuine: float
@@ -44,7 +37,6 @@ class MeanLoss(Number):
     n_identities: int
     freedom: float
     support: tuple[float, float] = field(repr=False)
-    draw: Draw = field(repr=False)
     warnings: tuple[Note, ...] = field(repr=False, default=())
 
     @property
@@ -55,8 +47,3 @@ class MeanLoss(Number):
         means = {"genuine": self.genuine, "impostor": self.impostor, "prior": self.prior}
         counts = {"comparisons": self.n_comparisons, "identities": self.n_identities}
         return {**means, **counts, "variance": self.variance}
-
-    def _drawn(self, method: str, n_resamples: int, seed: int, workers: int, options: dict[str, Any]) -> Bootstrap:
-        if options:
-            raise UsageError(f"unknown option {sorted(options)[0]!r} for method {method!r}")
-        return Bootstrap(self.draw(method, n_resamples, seed), self.estimate, method, seed)

@@ -13,7 +13,7 @@ from matchbound.arraytypes import FloatArray
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.errors import DataError, UsageError, argument
 from matchbound.notes import Note
-from matchbound.results.bootstraps import Bootstrap, instance_counts, scheme_of
+from matchbound.results.bootstraps import Bootstrap, scheme_of
 from matchbound.results.interval import Interval, check_rate, named
 from matchbound.results.latent import CurveModels, why_not
 from matchbound.results.number import (
@@ -32,7 +32,7 @@ from matchbound.stats.curve.bootstrap import CURVE_BOOTSTRAPS, CurveReplicates, 
 from matchbound.stats.curve.influence import EffectiveRate, wilson_t
 from matchbound.stats.curve.rates import area_terms
 from matchbound.stats.curve.smooth import SMOOTHS, Smooth, smooth_rates, smooth_replicates
-from matchbound.stats.resampling import Scheme
+from matchbound.stats.resampling import Scheme, instance_counts
 
 if TYPE_CHECKING:
     from matchbound.stats.budget import LatentPair
@@ -178,10 +178,8 @@ class CurveStatistic(Number):
 
     def smoothed(self, model: Smooth) -> float:
         """The same statistic read from a smoothed curve of the data; see `RocCurve.smooth`."""
-        rates = smooth_rates(self.curve, named(model, SMOOTHS, "smooth"))  # type: ignore[arg-type]
-        far, frr = self._targets()
-        read = CurveReplicates(far, frr, rates.frr_at(far), rates.far_at(frr), rates.eer(), rates.auc())
-        return float(self._pick(read)[0])
+        rates = smooth_rates(every_step(self.curve), named(model, SMOOTHS, "smooth"))  # type: ignore[arg-type]
+        return float(self._pick(rates.read(*self._targets()))[0])
 
     def _targets(self) -> tuple[FloatArray, FloatArray]:
         """FARs and FRRs at which replicates are read."""

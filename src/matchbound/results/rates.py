@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.arraytypes import IntArray
 from matchbound.counting.recount import Recount
-from matchbound.counts.tally import AllPairs, PairTable, Tally
+from matchbound.counts.tally import Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError, argument
 from matchbound.notes import Note
-from matchbound.results.bootstraps import Bootstrap, instance_counts, overstated, scheme_of
+from matchbound.results.bootstraps import Bootstrap, overstated, scheme_of
 from matchbound.results.interval import check_whole, named
 from matchbound.results.number import (
     DRAWING,
@@ -34,7 +34,7 @@ from matchbound.stats import fixed_sizes, resampling
 from matchbound.stats.dyadic import bias_factor
 from matchbound.stats.intervals import agresti_coull, effective_n, fallback_wilson, jeffreys, wald, wilson
 from matchbound.stats.resampling import BOOTSTRAPS
-from matchbound.stats.variance import UnitRate, far_by_pair, frr_by_identity, jackknife, pooled_rate, unit_tally
+from matchbound.stats.variance import UnitRate, jackknife, pooled_rate, unit_rate, unit_tally
 
 if TYPE_CHECKING:
     from matchbound.results.description import Erring
@@ -186,16 +186,15 @@ class Rate(Number):
         """The sums of the units that the rate is a mean of."""
         if self.weighting == "comparisons":
             return pooled_rate(self.tally, self.metric, self.index)
-        if self.metric == "frr":
-            return frr_by_identity(self.tally.genuine, self.index)
-        return far_by_pair(self._with_pairs.impostor, self.index)
+        tally = self._with_pairs if self.metric == "far" else self.tally
+        return unit_rate(tally.part(self.metric), self.index)
 
     @property
     def counted(self) -> tuple[Tally, int]:
         """The tally whose units the rate is a mean of, and the place of the threshold in it."""
         if self.weighting == "comparisons":
             return self.tally, self.index
-        return unit_tally(self._with_pairs, self.index), 0
+        return unit_tally(self._with_pairs, [self.index]), 0
 
     @property
     def units(self) -> int:
@@ -315,17 +314,13 @@ class Rate(Number):
 
     def _drawn(self, method: str, n_resamples: int, seed: int, workers: int, options: dict[str, Any]) -> Bootstrap:
         scheme = scheme_of(method, n_resamples, options, self._sizes())
-        drawing = (self.index, scheme, n_resamples, seed)
-        if self.metric == "frr":
-            drawn = resampling.rate_replicates(self.tally.genuine, *drawing, workers=workers)
-        else:
-            by_pair = method in ("vertex", "double-or-nothing")
-            tally = self._with_pairs if by_pair else self.tally
-            note = overstated(tally.impostor, self.index, method) if by_pair else None
-            if note is not None:
-                warnings.warn(note, MatchboundWarning, stacklevel=4)
-            copies = self._self_comparisons(tally) if method == "vertex" else None
-            drawn = resampling.rate_replicates(tally.impostor, *drawing, self_comparisons=copies, workers=workers)
+        by_pair = self.metric == "far" and method in ("vertex", "double-or-nothing")
+        tally = self._with_pairs if by_pair else self.tally
+        note = overstated(tally.impostor, self.index, method) if by_pair else None
+        if note is not None:
+            warnings.warn(note, MatchboundWarning, stacklevel=4)
+        part = tally.part(self.metric)
+        drawn = resampling.rate_replicates(part, self.index, scheme, n_resamples, seed, self._sizes(), workers)
         return Bootstrap(drawn, self.estimate, method, seed, scheme.tau, self.floor)
 
     def _spread(self, ask: Ask) -> float:
@@ -354,20 +349,7 @@ class Rate(Number):
         return self.recount.tally(self.tally.thresholds, pairs=True)
 
     def _sizes(self) -> IntArray:
-        return instance_counts(self.tally.instances, self.tally.genuine.comparisons)
-
-    def _self_comparisons(self, tally: Tally) -> FloatArray:
-        """Comparisons that two copies of an identity stand for: M_i² in complete data, fewer where fewer were made."""
-        compared = tally.impostor.compared
-        if isinstance(compared, AllPairs):
-            return compared.instances.astype(np.float64) ** 2
-        assert isinstance(compared, PairTable)
-        sizes = self._sizes().astype(np.float64)
-        complete = sizes[compared.first] * sizes[compared.second]
-        expected_pairs = self.n_identities * (self.n_identities - 1) // 2
-        if compared.first.size == expected_pairs and np.array_equal(complete, compared.count):
-            return sizes**2
-        return np.minimum(sizes**2, resampling.configuration(tally.impostor.comparisons.astype(np.float64)))
+        return resampling.instance_counts(self.tally.instances, self.tally.genuine.comparisons)
 
 
 class IdentityRate(Rate):

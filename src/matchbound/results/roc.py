@@ -423,8 +423,8 @@ class RocCurve(Judged, Shown):
             if simultaneous:
                 raise UsageError("simultaneous bands need method='influence'")
             return bands.latent_band(self._models, grid, level)
-        limits = band_limits(self.tally, grid, level, simultaneous, n_resamples, seed_of(rng))
-        return Band(limits.far, limits.frr, limits.low, limits.high, level, simultaneous, limits.critical)
+        frr, low, high, critical = band_limits(self.tally, grid, level, simultaneous, n_resamples, seed_of(rng))
+        return Band(grid, frr, low, high, level, simultaneous, critical)
 
     def bootstrap(
         self,

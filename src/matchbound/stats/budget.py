@@ -50,34 +50,24 @@ class RateLimits(Protocol):
         """Limits, with a tail of Φ(−deviate)."""
 
 
-@dataclass(frozen=True)
-class Operating:
-    """Errors at one threshold: `matched` impostor comparisons that match, `missed` genuine ones that do not."""
-
-    matched: float
-    missed: float
-
-
 def shared_limits(
-    far: RateLimits,
-    frr: RateLimits,
-    points: Sequence[Operating],
+    models: tuple[RateLimits, RateLimits],
+    errors: tuple[FloatArray, FloatArray],
     deviates: tuple[float, float],
     value: Callable[[FloatArray, FloatArray], FloatArray],
     *,
     rising: bool = True,
 ) -> tuple[float, float]:
-    """Limits of value(FAR, FRR), which rises (or falls) with both rates at P thresholds (`points`).
+    """Limits of value(FAR, FRR), which rises (or falls) with both rates at P thresholds.
 
-    `value` goes from rates of shape (P, angles) to numbers of shape (angles,); `deviates` are the rates' t quantiles.
+    Models, `deviates` (t quantiles) and `errors`, shape (P,), are of FAR and of FRR. `value` goes from rates of shape
+    (P, angles) to numbers of shape (angles,).
     """
-    matched, missed = (np.array([getattr(point, kind) for point in points]) for kind in ("matched", "missed"))
-    ends = []
-    for upper in (False, True):
-        p = _over_shares(_at_shares(far, matched, deviates[0], upper), np.sin(ANGLES))
-        q = _over_shares(_at_shares(frr, missed, deviates[1], upper), np.cos(ANGLES))
-        ends.append(value(p.T, q.T))
-    low, high = _worst(ends, rising)
+    limits = [
+        [_at_shares(*of_rate, upper) for of_rate in zip(models, errors, deviates, strict=True)]
+        for upper in (False, True)
+    ]
+    low, high = _worst(limits, lambda far, frr: value(far.T, frr.T), rising)
     return float(low), float(high)
 
 
@@ -95,8 +85,11 @@ def _over_shares(limits: FloatArray, shares: FloatArray) -> FloatArray:
     return np.where(limits.min(axis=0) >= 1.0, 1.0, rates)
 
 
-def _worst(ends: Sequence[FloatArray], rising: bool) -> tuple[FloatArray, FloatArray]:
-    """Limits of a number from its values at the lower and at the upper limits of both rates, by angle."""
+def _worst(
+    limits: Sequence[Sequence[FloatArray]], value: Callable[[FloatArray, FloatArray], FloatArray], rising: bool
+) -> tuple[FloatArray, FloatArray]:
+    """The worst over the angles of value(FAR, FRR), from the lower and the upper limits of both rates at `SHARES`."""
+    ends = [value(_over_shares(far, np.sin(ANGLES)), _over_shares(frr, np.cos(ANGLES))) for far, frr in limits]
     low, high = ends if rising else ends[::-1]
     return low.min(axis=0), high.max(axis=0)
 
@@ -130,21 +123,6 @@ def _probit_of_count(errors: FloatArray, n: float) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
-    """How many comparisons of one kind have each log-likelihood ratio (increasing, finite); shape (B,) each."""
-
-    llr: FloatArray
-    count: FloatArray
-
-    def at_least(self, place: FloatArray) -> FloatArray:
-        below = np.concatenate([[0.0], np.cumsum(self.count)])
-        return np.asarray(below[-1] - below[np.searchsorted(self.llr, place, side="left")])
-
-    def below(self, place: FloatArray) -> FloatArray:
-        return np.asarray(self.count.sum() - self.at_least(place))
-
-
-@dataclass(frozen=True, eq=False)
 class BudgetTables:
     """Limits of both rates for every number of errors, each as (lower, upper), at shares of one pair of deviates."""
 
@@ -152,30 +130,41 @@ class BudgetTables:
     frr: tuple[LimitTable, LimitTable]
 
 
-def budget_tables(far: RateLimits, frr: RateLimits, deviates: tuple[float, float]) -> BudgetTables:
-    """The tables that `integrated_limits` reads; `deviates` are the t quantiles of FAR and of FRR."""
-    far_tables, frr_tables = (
+def budget_tables(models: tuple[RateLimits, RateLimits], deviates: tuple[float, float]) -> BudgetTables:
+    """The tables that `integrated_limits` reads; models and t quantiles are those of FAR and of FRR."""
+    far, frr = (
         (limit_table(model, deviate, False), limit_table(model, deviate, True))
-        for model, deviate in ((far, deviates[0]), (frr, deviates[1]))
+        for model, deviate in zip(models, deviates, strict=True)
     )
-    return BudgetTables(far_tables, frr_tables)
+    return BudgetTables(far, frr)
 
 
 def integrated_limits(
-    tables: BudgetTables, genuine: Steps, impostor: Steps, *, reach: float = 10.0, margin: float = 2.0
+    tables: BudgetTables,
+    llr: FloatArray,
+    genuine: FloatArray,
+    impostor: FloatArray,
+    *,
+    reach: float = 10.0,
+    margin: float = 2.0,
 ) -> tuple[float, float]:
     """Limits of Cllr = (1/2ln2)·[∫FAR(τ)σ(τ)dτ + ∫FRR(τ)σ(−τ)dτ], σ the logistic function.
 
-    The latent limits of FAR and FRR at one deviate each stand for the rates at every τ, and share the budget by angles.
+    `genuine` and `impostor` comparisons have each of the finite, increasing log-likelihood ratios; shape (B,) each. The
+    latent limits of FAR and FRR at one deviate each stand for the rates at every τ, and share the budget by angles.
     FAR's integral runs from −reach to the largest impostor ratio + margin and FRR's from the smallest genuine ratio −
     margin to reach: the upper limit with no error seen does not fall with τ, so that it must end near the extreme
     scores.
     """
+
+    def below(count: FloatArray, place: FloatArray) -> FloatArray:
+        return np.concatenate([[0.0], np.cumsum(count)])[np.searchsorted(llr, place, side="left")]
+
+    spans = (-reach, float(llr[impostor > 0][-1]) + margin), (float(llr[genuine > 0][0]) - margin, reach)
     ends = []
-    spans = (-reach, float(impostor.llr[-1]) + margin), (float(genuine.llr[0]) - margin, reach)
-    for upper in (0, 1):
-        own = _part(tables.far[upper], impostor.at_least, spans[0], 1.0)
-        rest = _part(tables.frr[upper], genuine.below, spans[1], -1.0)
+    for far, frr in zip(tables.far, tables.frr, strict=True):
+        own = _part(far, lambda place: impostor.sum() - below(impostor, place), spans[0], 1.0)
+        rest = _part(frr, lambda place: below(genuine, place), spans[1], -1.0)
         ends.append(np.exp(np.polyval(own, np.sin(ANGLES))) + np.exp(np.polyval(rest, np.cos(ANGLES))))
     scale = 2.0 * np.log(2.0)
     return float(ends[0].min()) / scale, float(ends[1].max()) / scale
@@ -200,18 +189,13 @@ def banded_limits(
     matched: FloatArray,
     missed: FloatArray,
     value: Callable[[FloatArray, FloatArray], FloatArray],
-    *,
-    rising: bool = True,
 ) -> tuple[FloatArray, FloatArray]:
     """Limits of value(FAR, FRR) at P thresholds, each by itself, shape (P,) each, from both numbers of errors there.
 
-    `value` goes from rates of shape (angles, P) to numbers of that shape; it rises (or falls) with both rates.
+    `value` goes from rates of shape (angles, P) to numbers of that shape; it falls with both rates.
     """
-    ends = [
-        value(_over_shares(far.at(matched), np.sin(ANGLES)), _over_shares(frr.at(missed), np.cos(ANGLES)))
-        for far, frr in zip(tables.far, tables.frr, strict=True)
-    ]
-    return _worst(ends, rising)
+    limits = [(far.at(matched), frr.at(missed)) for far, frr in zip(tables.far, tables.frr, strict=True)]
+    return _worst(limits, value, rising=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,15 +295,6 @@ def _meeting(curve: CurveTally, models: LatentPair, own: FloatArray, rest: Float
     def z(k: IntArray) -> FloatArray:
         return ndtri((curve.false_matches[k] + 0.5) / (n + 1.0))
 
-    def reaching(wanted: FloatArray) -> IntArray:
-        """The first points whose probits of FAR are at least so large, without those of all points."""
-        first, stop = np.zeros(wanted.size, dtype=np.int64), np.full(wanted.size, points)
-        while np.any(first < stop):
-            middle = (first + stop) // 2
-            below = z(np.minimum(middle, points - 1)) < wanted
-            first, stop = np.where(below & (first < stop), middle + 1, first), np.where(below, stop, middle)
-        return first
-
     def ends(k: IntArray, entries: IntArray) -> tuple[FloatArray, FloatArray]:
         side, near = upper[entries], CLOSE / 20.0
         far = models.far.limit(curve.false_matches[k], own[entries], side, tolerance=near)
@@ -346,7 +321,7 @@ def _meeting(curve: CurveTally, models: LatentPair, own: FloatArray, rest: Float
         found = np.divide(gap - gap_before[left], moved, out=slope[left], where=known)
         slope[left] = np.where(found > 0.2, np.minimum(found, 20.0), slope[left])
         before[left], gap_before[left] = probit, gap
-        aimed = reaching(probit - gap / slope[left])
+        aimed = np.searchsorted(curve.false_matches, ndtr(probit - gap / slope[left]) * (n + 1.0) - 0.5)
         inside = (aimed > low[left]) & (aimed < high[left])
         at[left] = np.where(inside, aimed, np.clip((low[left] + high[left]) // 2, 0, points - 1))
         left = left[(best[left] >= CLOSE) & (high[left] - low[left] > 1)]

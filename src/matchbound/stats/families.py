@@ -30,7 +30,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.joint import JointTally
-from matchbound.counts.tally import AllPairs, ImpostorTally, PairTable
+from matchbound.counts.tally import ImpostorTally, PairTable
 from matchbound.stats.gaps import GroupMoments, gap_statistic, group_moments, without_leverage
 from matchbound.stats.resampling import block_rng, seed_of
 
@@ -247,7 +247,7 @@ def sign_terms(joints: Sequence[JointTally], metric: str, k: int = 0) -> SignTer
     if isinstance(part, ImpostorTally):
         pairs, compared = PairTable(first, second, np.ones_like(first)), part.compared
         assert compared is not None
-        made = compared.look_up_in(pairs) if isinstance(compared, AllPairs) else pairs.look_up(compared, int(size))
+        made = pairs.look_up(compared, int(size))
         m, ends, pair_squares = made.astype(np.float64), m_i[first] + m_i[second], float(part.sum_mm) / 2.0
     return SignTerms(renamed[0], renamed[1], d, m, ends, float(m_i.sum()) / part.ends, float(m_i @ m_i), pair_squares)
 

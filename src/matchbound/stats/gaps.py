@@ -295,7 +295,7 @@ def group_sums(tally: Tally, group: IntArray, n_groups: int, *, units: bool = Fa
         whole = group_sums(tally, group, n_groups)
         counts = _cells(whole.errors, group, n_groups), _cells(whole.comparisons, group, n_groups)
     if isinstance(compared, AllPairs):
-        m_of_errors = compared.look_up_in(erred).astype(np.float64)
+        m_of_errors = erred.look_up(compared, size).astype(np.float64)
         sizes = (compared.instances > 0 if units else compared.instances).astype(np.float64)
         total = np.bincount(group, sizes, n_groups)
         squares = np.bincount(group, sizes**2, n_groups)

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matchbound.arraytypes import BoolArray, FloatArray, IntArray
+from matchbound.arraytypes import BoolArray, FloatArray
 from matchbound.errors import DataError
-from matchbound.stats.resampling import Scheme, in_blocks, usable_draws
 
 # ``loss(score, genuine)`` gives one number per comparison; both arrays have shape (n,).
 Loss = Callable[[FloatArray, BoolArray], FloatArray]
@@ -103,58 +102,3 @@ def loss_terms(value: FloatArray, genuine: BoolArray, prior: float | None) -> Lo
     if n_impostor:
         residual[~genuine] = (1.0 - prior) * (value[~genuine] - other) / n_impostor
     return LossTerms(estimate, residual, own, other)
-
-
-def loss_replicates(
-    value: FloatArray,
-    a: IntArray,
-    b: IntArray,
-    n_units: int,
-    prior: float | None,
-    method: str,
-    n_resamples: int,
-    seed: int,
-) -> FloatArray:
-    """Bootstrap replicates of the mean loss, shape (B,).
-
-    A comparison between units i and j counts W_i·W_j times, one within unit i W_i times, W double-or-nothing
-    or (vertex) multinomial. In the vertex bootstrap two copies of a unit stand for comparisons at the mean
-    impostor loss, as many as a random pairing with the same numbers would have.
-    """
-    from matchbound.kernels.sweep import quadratic_totals
-
-    within = a == b
-    own_loss = np.bincount(a[within], weights=value[within], minlength=n_units)
-    own_count = np.bincount(a[within], minlength=n_units).astype(np.float64)
-    keys = np.minimum(a, b)[~within] * np.int64(n_units) + np.maximum(a, b)[~within]
-    distinct, inverse = np.unique(keys, return_inverse=True)
-    inverse = inverse.reshape(-1)
-    first, second = distinct // n_units, distinct % n_units
-    loss = np.bincount(inverse, weights=value[~within], minlength=distinct.size).astype(np.float64)
-    count = np.bincount(inverse, minlength=distinct.size).astype(np.float64)
-    touching = np.bincount(first, count, n_units) + np.bincount(second, count, n_units)
-    mean = float(loss.sum() / count.sum()) if count.size else 0.0
-    copies = touching**2 / touching.sum() if count.size else touching
-    share = prior if prior is not None else own_count.sum() / value.size
-
-    def read(w: FloatArray, _: np.random.Generator) -> tuple[FloatArray, BoolArray]:
-        top, bottom = np.empty(w.shape[0]), np.empty(w.shape[0])
-        quadratic_totals(first, second, loss, w, top)
-        quadratic_totals(first, second, count, w, bottom)
-        if method == "vertex":
-            extra = (w * (w - 1.0)) @ copies / 2.0
-            top, bottom = top + extra * mean, bottom + extra
-        own_top, own_bottom = w @ own_loss, w @ own_count
-        usable = ((bottom > 0.0) | (count.size == 0) | (share >= 1.0)) & ((own_bottom > 0.0) | (share <= 0.0))
-        if prior is None:
-            return _or_zero(top + own_top, bottom + own_bottom), usable
-        return (1.0 - prior) * _or_zero(top, bottom) + prior * _or_zero(own_top, own_bottom), usable
-
-    def one(rows: int, rng: np.random.Generator) -> FloatArray:
-        return usable_draws(Scheme(method), n_units, rows, rng, read, "Use method='auto'")
-
-    return np.concatenate(in_blocks(one, n_resamples, seed))
-
-
-def _or_zero(top: FloatArray, bottom: FloatArray) -> FloatArray:
-    return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0.0)

@@ -53,15 +53,12 @@ def rate_replicates(
     scheme: Scheme,
     n_resamples: int,
     seed: int,
-    *,
-    self_comparisons: FloatArray | None = None,
+    sizes: IntArray,
     workers: int = 1,
 ) -> FloatArray:
     """Bootstrap replicates of the genuine or the impostor rate at threshold k, shape (B,).
 
-    Vertex and subsets are the same for genuine comparisons.
-
-    - self_comparisons, shape (G,): vertex only: comparisons that two copies stand for (M_i² in complete data).
+    Vertex and subsets are the same for genuine comparisons. `sizes` are the M_i, shape (G,).
     """
     errors, comparisons = part.errors[k].astype(np.float64), part.comparisons.astype(np.float64)
     if scheme.method == "naive-bootstrap":  # comparisons drawn one by one, as if none had to do with another
@@ -69,7 +66,7 @@ def rate_replicates(
         drawn = in_blocks(lambda rows, rng: rng.binomial(trials, rate, rows), n_resamples, seed)
         return np.asarray(np.concatenate(drawn) / trials)
     if isinstance(part, ImpostorTally) and scheme.method not in ("subsets", "two-level"):
-        sums = _quadratic_sums(part, k, scheme, self_comparisons)
+        sums = _quadratic_sums(part, k, scheme, sizes)
     else:
         sums = _linear_sums(errors, comparisons, scheme)
 
@@ -96,19 +93,16 @@ def _linear_sums(errors: FloatArray, comparisons: FloatArray, scheme: Scheme) ->
     return sums
 
 
-def _quadratic_sums(part: ImpostorTally, k: int, scheme: Scheme, self_comparisons: FloatArray | None) -> Sums:
+def _quadratic_sums(part: ImpostorTally, k: int, scheme: Scheme, sizes: IntArray) -> Sums:
     """W'nW and W'mW over ordered identity pairs; in vertex draws copies of one identity count at the observed rate."""
     if part.erred is None or part.compared is None:
         raise DataError("this bootstrap needs the errors of each identity pair; tally with pairs=True")
-    if scheme.method == "vertex" and self_comparisons is None:
-        raise UsageError("the vertex bootstrap needs the number of comparisons between copies of an identity")
     size, estimate = int(part.comparisons.size), float(part.errors[k].sum() / part.comparisons.sum())
     wrong, made = _form(part.erred[k], size), _form(part.compared, size)
+    per_copy = copies_compared(part.compared, part.comparisons, sizes) if scheme.method == "vertex" else np.zeros(size)
 
     def sums(weights: FloatArray, _: np.random.Generator) -> tuple[Any, Any]:
-        copies: Any = 0.0
-        if scheme.method == "vertex" and self_comparisons is not None:
-            copies = (weights * (weights - 1.0)) @ self_comparisons
+        copies = (weights * (weights - 1.0)) @ per_copy
         return wrong(weights) + copies * estimate, made(weights) + copies
 
     return sums
@@ -191,13 +185,28 @@ def seed_of(rng: int | np.random.Generator | None) -> int:
     raise UsageError(f"rng must be a whole number ≥ 0, a numpy Generator or None; got {rng!r}")
 
 
-def configuration(comparisons: FloatArray) -> FloatArray:
-    """m_i²/N2·G/(G−1): the comparisons that two copies of an identity would have in incomplete data, shape (G,).
+def instance_counts(instances: IntArray | None, genuine: IntArray) -> IntArray:
+    """M_i, shape (G,); from genuine comparisons where instances are not named."""
+    if instances is not None:
+        return instances
+    return np.asarray(((1.0 + np.sqrt(1.0 + 8.0 * genuine)) / 2.0).round(), dtype=np.int64)
 
-    What a random matching with the same m_i would give; M² in balanced complete data.
+
+def copies_compared(compared: PairTable | AllPairs, comparisons: IntArray, sizes: IntArray) -> FloatArray:
+    """Comparisons that two copies of an identity stand for in a vertex draw, from m_ij, m_i and M_i; shape (G,).
+
+    M_i² in complete data. Where fewer were made no more than m_i²/N2·G/(G−1), what a random matching with the same m_i
+    would give.
     """
-    size = float(np.count_nonzero(comparisons))
-    return np.asarray(comparisons**2 / comparisons.sum() * size / max(size - 1.0, 1.0))
+    squares = sizes.astype(np.float64) ** 2
+    if isinstance(compared, AllPairs):
+        return squares
+    people = int(np.count_nonzero(comparisons))
+    every_pair = compared.count.size == people * (people - 1) // 2
+    if every_pair and np.array_equal(sizes[compared.first] * sizes[compared.second], compared.count):
+        return squares
+    made = comparisons.astype(np.float64)
+    return np.asarray(np.minimum(squares, made**2 / made.sum() * people / max(people - 1.0, 1.0)))
 
 
 def block_rng(seed: int, block: int) -> np.random.Generator:

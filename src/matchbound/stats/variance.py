@@ -25,7 +25,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.joint import JointTally
-from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, PairTable, Part, Tally, exact_dot
+from matchbound.counts.tally import AllPairs, ImpostorTally, PairTable, Part, Tally, exact_dot
 from matchbound.stats.dyadic import bias_factor, effective_number
 
 
@@ -120,17 +120,10 @@ def pooled_rate(tally: Tally, metric: str, k: int) -> UnitRate:
     return rate_of_part(tally.part(metric), k, effective_number(tally.weights(metric)))
 
 
-def far_by_pair(tally: ImpostorTally, k: int) -> UnitRate:
-    """FAR as a mean over identity pairs, at threshold k; the tally must have kept its pairs."""
-    part, alone = _pair_units(tally, [_shares(tally, k)])
-    return rate_of_part(part, 0, float(part.taking_part), alone)
-
-
-def frr_by_identity(tally: GenuineTally, k: int) -> UnitRate:
-    """FRR as a mean over identities, at threshold k."""
-    part = _identity_units(tally)
-    g = tally.comparisons[tally.comparisons > 0]
-    return rate_of_part(part, k, float(g.size), float((1.0 / g).sum()) / max(g.size, 1))
+def unit_rate(part: Part, k: int) -> UnitRate:
+    """The mean over identity pairs (FAR; the tally must have kept them) or over identities (FRR) at threshold k."""
+    units, alone = units_of(part, [k])
+    return rate_of_part(units, 0, float(units.taking_part), alone)
 
 
 def rate_of_part(part: Part, k: int, identities: float, alone: float = 1.0) -> UnitRate:
@@ -148,10 +141,11 @@ def rate_of_part(part: Part, k: int, identities: float, alone: float = 1.0) -> U
     return UnitRate(part.total, p, plug_in(part, k), alone, sharing, made, excess, within, identities)
 
 
-def unit_tally(tally: Tally, k: int) -> Tally:
-    """The tally of units at threshold k: y_ij = n_ij/m_ij and y_i = e_i/g_i in the place of counts, float64."""
-    genuine = replace(tally.genuine, errors=tally.genuine.errors[k : k + 1])
-    return _of_units(replace(tally, genuine=genuine), [_shares(tally.impostor, k)])
+def unit_tally(tally: Tally, places: Sequence[int]) -> Tally:
+    """The tally of units at some thresholds: y_ij = n_ij/m_ij and y_i = e_i/g_i in the place of counts, float64."""
+    impostor, genuine = (units_of(part, places)[0] for part in (tally.impostor, tally.genuine))
+    sides: dict[str, Any] = {"impostor": impostor, "genuine": genuine}
+    return replace(tally, **sides, instances=None)
 
 
 def unit_joint(joint: JointTally) -> JointTally:
@@ -159,63 +153,52 @@ def unit_joint(joint: JointTally) -> JointTally:
 
     What is linear in comparisons (`matchbound.stats.differences`) is then linear in units. Numbers are float64.
     """
-    one, two = ([_shares(tally.impostor, k) for k in range(tally.thresholds.size)] for tally in (joint.a, joint.b))
-    cross = []
-    for (table, y), (other, z) in zip(one, two, strict=True):
+    places, cross = range(joint.a.thresholds.size), []
+    for k in places:
+        (table, y), (other, z) = _shares(joint.a.impostor, k), _shares(joint.b.impostor, k)
         keys, theirs = (t.first * np.int64(joint.n_identities) + t.second for t in (table, other))
         _, mine, same = np.intersect1d(keys, theirs, assume_unique=True, return_indices=True)
         cross.append(2.0 * float(y[mine] @ z[same]))
     sums: dict[str, Any] = {"sum_nn": np.array(cross)}
-    return replace(joint, a=_of_units(joint.a, one), b=_of_units(joint.b, two), **sums)
+    return replace(joint, a=unit_tally(joint.a, places), b=unit_tally(joint.b, places), **sums)
 
 
-def _of_units(tally: Tally, shares: Sequence[tuple[PairTable, FloatArray]]) -> Tally:
-    impostor, _ = _pair_units(tally.impostor, shares)
-    return replace(tally, impostor=impostor, genuine=_identity_units(tally.genuine), instances=None)
-
-
-def _identity_units(tally: GenuineTally) -> GenuineTally:
-    present = tally.comparisons > 0
-    y = np.divide(tally.errors, tally.comparisons, out=np.zeros(tally.errors.shape), where=present)
-    units: dict[str, Any] = {"comparisons": present.astype(np.float64), "errors": y}
-    return replace(tally, **units)
-
-
-def _shares(tally: ImpostorTally, k: int) -> tuple[PairTable, FloatArray]:
-    """The identity pairs that erred at threshold k, and y_ij of each."""
-    assert tally.erred is not None
-    assert tally.compared is not None
-    erred, compared = tally.erred[k], tally.compared
+def units_of(part: Part, places: Sequence[int]) -> tuple[Part, float]:
+    """Units of comparisons at some thresholds, as counts of one kind that are shares, and the mean of 1/m over them."""
+    if not isinstance(part, ImpostorTally):
+        present, errors = part.comparisons > 0, part.errors[list(places)]
+        y = np.divide(errors, part.comparisons, out=np.zeros(errors.shape), where=present)
+        genuine: dict[str, Any] = {"comparisons": present.astype(np.float64), "errors": y}
+        return replace(part, **genuine), float((1.0 / part.comparisons[present]).mean()) if present.any() else 0.0
+    size, compared = int(part.comparisons.size), part.compared
     if isinstance(compared, AllPairs):
-        return erred, erred.count / compared.look_up_in(erred)
-    return erred, erred.count / erred.look_up(compared, int(tally.comparisons.size))
-
-
-def _pair_units(tally: ImpostorTally, shares: Sequence[tuple[PairTable, FloatArray]]) -> tuple[ImpostorTally, float]:
-    """The tally of identity pairs that erred with such shares, and the mean of 1/m_ij over all that were compared."""
-    size, compared = int(tally.comparisons.size), tally.compared
-    if isinstance(compared, AllPairs):
-        present = compared.instances > 0
-        people = float(np.count_nonzero(present))
-        partners = np.where(present, people - 1.0, 0.0)
-        inverse = 1.0 / compared.instances[present]
-        reciprocal = (float(inverse.sum()) ** 2 - float((inverse**2).sum())) / 2.0
+        instances = compared.instances[compared.instances > 0]
+        partners = np.where(compared.instances > 0, instances.size - 1.0, 0.0)
+        reciprocal = (float((1.0 / instances).sum()) ** 2 - float((1.0 / instances**2).sum())) / 2.0
     else:
         assert compared is not None
         partners = np.bincount(compared.first, minlength=size) + np.bincount(compared.second, minlength=size)
         reciprocal = float((1.0 / compared.count).sum())
-    errors = [np.bincount(t.first, y, size) + np.bincount(t.second, y, size) for t, y in shares]
+    shares = [_shares(part, k) for k in places]
     units = float(partners.sum()) / 2.0
-    sums: dict[str, Any] = {
+    impostor: dict[str, Any] = {
         "comparisons": partners.astype(np.float64),
-        "errors": np.array(errors),
+        "errors": np.array([np.bincount(t.first, y, size) + np.bincount(t.second, y, size) for t, y in shares]),
         "sum_mm": 2.0 * units,
         "sum_nm": np.array([2.0 * float(y.sum()) for _, y in shares]),
         "sum_nn": np.array([2.0 * float(y @ y) for _, y in shares]),
         "compared": None,
         "erred": None,
     }
-    return replace(tally, **sums), reciprocal / max(units, 1.0)
+    return replace(part, **impostor), reciprocal / max(units, 1.0)
+
+
+def _shares(tally: ImpostorTally, k: int) -> tuple[PairTable, FloatArray]:
+    """The identity pairs that erred at threshold k, and y_ij of each."""
+    assert tally.erred is not None
+    assert tally.compared is not None
+    erred = tally.erred[k]
+    return erred, erred.count / erred.look_up(tally.compared, int(tally.comparisons.size))
 
 
 def pair_columns(tally: ImpostorTally, k: int) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
@@ -236,18 +219,14 @@ class Contributions:
 
     The plug-in variances are sums over identities: R = Σr_i² for FRR, and for FAR the leading part of 4R − 2Q.
 
-    - errors, comparisons: e_i and g_i, or S_i and m_i (an impostor comparison counts at both of its identities).
     - excess: errors beyond what the overall rate would give: r_i.
     - share: r_i²/R; they add up to 1, or are all 0 where no identity differs from the others.
     - rate_without: the rate of the data without the identity; NaN where nothing is left.
     """
 
-    errors: IntArray
-    comparisons: IntArray
     excess: FloatArray
     share: FloatArray
     rate_without: FloatArray
-    rate: float
 
     def largest(self, count: int) -> IntArray:
         """Positions of the identities with the largest shares, largest first; none without a share."""
@@ -262,15 +241,11 @@ class Contributions:
         return min(int(np.searchsorted(ranked, part * (1.0 - 1e-12))) + 1, int(ranked.size))
 
 
-def contributions(errors: IntArray, comparisons: IntArray, *, shared: bool) -> Contributions:
-    """Shares of the variance by identity; `shared` where each comparison is counted at two identities (FAR)."""
+def contributions(errors: IntArray | FloatArray, comparisons: IntArray | FloatArray, ends: int) -> Contributions:
+    """Shares of the variance by identity, each comparison counted at `ends` identities: e_i of g_i, or S_i of m_i."""
     total, wrong = float(comparisons.sum()), float(errors.sum())
-    rate = wrong / total if total else math.nan
-    excess = np.asarray(errors - (rate * comparisons if total else 0.0), dtype=np.float64)
+    excess = np.asarray(errors - (wrong / total * comparisons if total else 0.0), dtype=np.float64)
     squares = excess * excess
-    share = squares / max(float(squares.sum()), 1e-300)
-    left, remaining = (value / (2.0 if shared else 1.0) for value in (total, wrong))
-    without = np.divide(
-        remaining - errors, left - comparisons, out=np.full(errors.size, np.nan), where=left > comparisons
-    )
-    return Contributions(errors, comparisons, excess, share, without, rate)
+    left = total / ends - comparisons
+    without = np.divide(wrong / ends - errors, left, out=np.full(errors.size, np.nan), where=left > 0.0)
+    return Contributions(excess, squares / max(float(squares.sum()), 1e-300), without)

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
-from matchbound.counts.curve import SortedCurve, complete
-from matchbound.stats.resampling import Scheme, configuration, in_blocks, usable_draws
+from matchbound.counts.curve import SortedCurve
+from matchbound.stats.resampling import Scheme, copies_compared, in_blocks, instance_counts, usable_draws
 
 CURVE_BOOTSTRAPS = ("vertex", "double-or-nothing", "subsets", "two-level")
 
@@ -27,8 +27,6 @@ Groups = tuple[tuple[IntArray, NDArray[Any]], tuple[IntArray, NDArray[Any]]]
 class CurveReplicates:
     """B replicates: FRR at L FARs, shape (B, L), FAR at M FRRs, shape (B, M), EER and AUC, shape (B,)."""
 
-    far_targets: FloatArray
-    frr_targets: FloatArray
     frr: FloatArray
     far: FloatArray
     eer: FloatArray
@@ -71,10 +69,8 @@ def curve_replicates(
 
 
 def joined(parts: list[CurveReplicates]) -> CurveReplicates:
-    frr, far, eer, auc = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("frr", "far", "eer", "auc")
-    )
-    return CurveReplicates(parts[0].far_targets, parts[0].frr_targets, frr, far, eer, auc)
+    columns = ([getattr(part, name) for part in parts] for name in ("frr", "far", "eer", "auc"))
+    return CurveReplicates(*map(np.concatenate, columns))
 
 
 def curve_draws(
@@ -99,12 +95,9 @@ def curve_draws(
 
 
 def self_comparisons(curve: SortedCurve) -> FloatArray:
-    """Comparisons that two copies of an identity stand for: M_i² in complete data, fewer where fewer were made."""
-    if complete(curve) and curve.instances is not None:
-        return curve.instances.astype(np.float64) ** 2
-    g = curve.genuine_comparisons
-    sizes = np.round((1.0 + np.sqrt(1.0 + 8.0 * g)) / 2.0) if curve.instances is None else curve.instances
-    return np.minimum(sizes.astype(np.float64) ** 2, configuration(curve.impostor_comparisons.astype(np.float64)))
+    """Comparisons that two copies of an identity stand for, shape (G,)."""
+    sizes = instance_counts(curve.instances, curve.genuine_comparisons)
+    return copies_compared(curve.pairs[1], curve.impostor_comparisons, sizes)
 
 
 def impostor_totals(curve: SortedCurve, draw: Draw, value: FloatArray | None = None) -> FloatArray:
@@ -157,7 +150,7 @@ def _read(
             (frr[b], far[b]),
         )
         auc[b] = curve_area(matched, extra, accepted, *curve.genuine_ranks)
-    return CurveReplicates(far_targets, frr_targets, frr, far, eer, auc)
+    return CurveReplicates(frr, far, eer, auc)
 
 
 def _members(curve: SortedCurve, impostor: bool) -> tuple[IntArray, NDArray[Any]]:

@@ -23,7 +23,7 @@ from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally, sums_of
 from matchbound.stats.curve.rates import AreaTerms, curve_variances, index_at_far
 from matchbound.stats.dyadic import DyadicSums, bias_factors, effective_number
-from matchbound.stats.intervals import effective_n, ndtr, ndtri, t_quantile, wilson, wilson_limits
+from matchbound.stats.intervals import effective_n, effective_trials, ndtr, ndtri, t_quantile, wilson, wilson_limits
 from matchbound.stats.resampling import block_rng
 
 # Bandwidth, in probits of FAR, of the straight line whose slope is the curve's slope.
@@ -38,7 +38,6 @@ NEIGHBOURS = np.exp(np.log(2.0) * np.linspace(-1.0, 1.0, 5))
 class PointInfluence:
     """What each identity adds to FRR and FAR at P points of a curve.
 
-    - points, shape (P,): which points, in increasing order.
     - frr_rate, far_rate, shape (P,): q and p.
     - frr, far, shape (P, G): a_i and ρ_i.
     - far_variance, shape (P,): (4R − 2Q)/N2², less than Σρ_i² by what the comparisons of one pair count twice.
@@ -46,7 +45,6 @@ class PointInfluence:
     - identities: effective number of identities, for bias corrections and degrees of freedom.
     """
 
-    points: IntArray
     frr_rate: FloatArray
     far_rate: FloatArray
     frr: FloatArray
@@ -85,7 +83,6 @@ def point_influence(curve: CurveTally, points: IntArray) -> PointInfluence:
     p, q = x / n, e / t
     tally = curve.tally_at(points)
     return PointInfluence(
-        points=points,
         frr_rate=q,
         far_rate=p,
         frr=(tally.genuine.errors - q[:, None] * curve.genuine_comparisons) / t,
@@ -130,15 +127,15 @@ def point_rate(curve: CurveTally, index: int, given: str) -> EffectiveRate:
     the target): a few identities make it noisy at a single threshold.
     """
     terms = point_influence(curve, _neighbours(curve, index))
-    ones, of_genuine, of_impostor = np.ones(terms.points.size), *_floors(curve)
+    ones = np.ones(terms.slope.size)
     if given == "far":
         q = float(curve.false_nonmatches[index] / curve.n_genuine)
         variance = terms.variance(ones, terms.slope, False)
-        return _pooled(q, terms.frr_rate, variance, of_genuine, curve.trials[1], terms.identities)
+        return _pooled(q, terms.frr_rate, variance, curve.part("frr").floor, curve.trials[1], terms.identities)
     p = float(curve.false_matches[index] / curve.n_impostor)
     inverse = np.divide(1.0, terms.slope, out=np.zeros_like(terms.slope), where=terms.slope > 0)
     variance = terms.variance(inverse, ones, False)
-    return _pooled(p, terms.far_rate, variance, of_impostor, curve.trials[0], terms.identities)
+    return _pooled(p, terms.far_rate, variance, curve.part("far").floor, curve.trials[0], terms.identities)
 
 
 def eer_rate(curve: CurveTally, index: int, estimate: float) -> EffectiveRate:
@@ -147,7 +144,7 @@ def eer_rate(curve: CurveTally, index: int, estimate: float) -> EffectiveRate:
     share = 1.0 / (1.0 + terms.slope)
     variance = terms.variance(share, 1.0 - share, True)
     middle = share * terms.frr_rate + (1.0 - share) * terms.far_rate
-    floor = max(min(_floors(curve)), 1.0)
+    floor = max(min(curve.part(metric).floor for metric in ("far", "frr")), 1.0)
     return _pooled(estimate, middle, variance, floor, sum(curve.trials), terms.identities)
 
 
@@ -163,7 +160,7 @@ def area_rate(curve: CurveTally, terms: AreaTerms) -> EffectiveRate:
     own, shared, square = curve.summed((terms.genuine - mean_genuine) / t, (terms.impostor - mean_impostor) / n)
     size = effective_number(curve.genuine_comparisons)
     variance = DyadicSums(own, shared, square or 0.0).corrected(size, floored=False)
-    floor = max(min(_floors(curve)), 1.0)
+    floor = max(min(curve.part(metric).floor for metric in ("far", "frr")), 1.0)
     trials = effective_n(terms.estimate, variance, floor)
     return EffectiveRate(terms.estimate, variance, trials, max(size - 1.0, 1.0), floor)
 
@@ -184,35 +181,16 @@ def _pooled(
     known = (spread > 0.0) & (variances > 0.0)
     freedom = max(identities - 1.0, 1.0)
     own = estimate * (1.0 - estimate)
-    if not known.any():
-        return EffectiveRate(estimate, own / floor, floor, freedom, floor)
-    ratio = np.maximum(variances[known] / spread[known], 1.0 / count)
-    n = max(1.0 / float(np.exp(np.log(ratio).mean())), floor)
-    if own <= 0.0:
-        n = floor
+    n = float(floor)
+    if known.any() and own > 0.0:
+        ratio = np.maximum(variances[known] / spread[known], 1.0 / count)
+        n = max(1.0 / float(np.exp(np.log(ratio).mean())), n)
     return EffectiveRate(estimate, own / n, n, freedom, floor)
-
-
-def _floors(curve: CurveTally) -> tuple[float, float]:
-    """Least effective numbers of trials of FRR and FAR: identities, and half of them."""
-    genuine, impostor = np.count_nonzero(curve.genuine_comparisons), np.count_nonzero(curve.impostor_comparisons)
-    return float(genuine), float(impostor // 2)
 
 
 def wilson_t(rate: EffectiveRate, tail: float) -> tuple[float, float]:
     """Wilson's limits with Student's t in place of the normal quantile."""
     return wilson(rate.estimate, rate.effective_n, tail, rate.freedom)
-
-
-@dataclass(frozen=True, eq=False)
-class BandLimits:
-    """Limits at L increasing FARs, shape (L,); `critical` is how many standard errors they are away."""
-
-    far: FloatArray
-    frr: FloatArray
-    low: FloatArray
-    high: FloatArray
-    critical: float
 
 
 def band_grid(low: float, high: float, points: int) -> FloatArray:
@@ -224,17 +202,15 @@ def band_grid(low: float, high: float, points: int) -> FloatArray:
 
 def band_limits(
     curve: CurveTally, far: FloatArray, level: float, simultaneous: bool, n_resamples: int, seed: int
-) -> BandLimits:
-    """Limits for FRR at each FAR of an increasing grid."""
+) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    """(FRR, low, high, critical) at each FAR of an increasing grid; `critical` standard errors make the band."""
     rates = curve.false_matches / curve.n_impostor
     chosen = np.array([index_at_far(rates, target) for target in far])
     points, place = np.unique(chosen, return_inverse=True)
     place = place.reshape(-1)
     terms = point_influence(curve, points)
-    floor = float(np.count_nonzero(curve.genuine_comparisons))
-    n = _effective(
-        terms.frr_rate, terms.variance(np.ones(points.size), terms.slope, simultaneous), floor, curve.trials[1]
-    )
+    variance = terms.variance(np.ones(points.size), terms.slope, simultaneous)
+    n = np.minimum(effective_trials(terms.frr_rate, variance, curve.part("frr").floor), curve.trials[1])
     freedom = max(terms.identities - 1.0, 1.0)
     tail = (1.0 - level) / 2.0
     critical = t_quantile(tail, freedom)
@@ -250,13 +226,7 @@ def band_limits(
         errors = np.flatnonzero(q > 0.0)
         if errors.size:
             high = np.where(q > 0.0, high, np.minimum(high, high[errors[-1]]))
-    return BandLimits(far, q, low, high, critical)
-
-
-def _effective(rate: FloatArray, variance: FloatArray, floor: float, count: int) -> FloatArray:
-    spread = rate * (1.0 - rate)
-    n = np.divide(spread, variance, out=np.full(rate.size, floor), where=(variance > 0.0) & (spread > 0.0))
-    return np.asarray(np.clip(n, floor, count))
+    return q, low, high, critical
 
 
 def _smooth(n: FloatArray, size: int) -> FloatArray:

@@ -7,16 +7,14 @@ Binormal: genuine and impostor scores are normal, with their own means and varia
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray
-from matchbound.counts.curve import CurveTally, SortedCurve
+from matchbound.counts.curve import SortedCurve
 from matchbound.errors import DataError, UsageError
 from matchbound.stats.curve.bootstrap import CurveReplicates, Draw, curve_draws, impostor_totals, joined
 from matchbound.stats.intervals import ndtr
@@ -29,9 +27,8 @@ CELLS = 1024
 
 @dataclass(frozen=True, eq=False)
 class SmoothRates:
-    """FAR and FRR, shape (B, C), at decreasing similarity, shape (C,), in units of the model (logs if log-normal)."""
+    """FAR and FRR of B curves, shape (B, C), from the strictest threshold to the most lenient."""
 
-    similarity: FloatArray
     far: FloatArray
     frr: FloatArray
 
@@ -57,21 +54,17 @@ class SmoothRates:
         return np.asarray((np.diff(self.far, axis=1) * height).sum(axis=1) / 2.0)
 
     def read(self, far_targets: FloatArray, frr_targets: FloatArray) -> CurveReplicates:
-        frr, far = self.frr_at(far_targets), self.far_at(frr_targets)
-        return CurveReplicates(far_targets, frr_targets, frr, far, self.eer(), self.auc())
+        return CurveReplicates(self.frr_at(far_targets), self.far_at(frr_targets), self.eer(), self.auc())
 
 
-def smooth_rates(curve: CurveTally, model: Smooth) -> SmoothRates:
+def smooth_rates(curve: SortedCurve, model: Smooth) -> SmoothRates:
     """The smoothed curve of the data, B = 1."""
-    genuine, genuine_count = _scores(curve.genuine_masses(), curve.distance, model)
-    impostor, count = _scores(curve.impostor_masses(), curve.distance, model)
+    impostor, genuine = _row_scores(curve, model)
     if model == "kernel":
-        grid = _Grid.of(genuine, genuine_count, impostor, count)
-        return grid.rates(
-            _histogram(grid.cell(impostor), count.astype(np.float64)),
-            _histogram(grid.cell(genuine), genuine_count.astype(np.float64)),
-        )
-    return _normal_rates(_moments(genuine, genuine_count)[None, :], _moments(impostor, count)[None, :])
+        grid = _Grid.of(genuine, impostor)
+        return grid.rates(_histogram(grid.cell(impostor)), _histogram(grid.cell(genuine)))
+    sides = (np.array([[scores.mean(), scores.std()]]) for scores in (genuine, impostor))
+    return _normal_rates(*sides)
 
 
 def smooth_replicates(
@@ -89,9 +82,7 @@ def smooth_replicates(
     if scheme.method == "two-level":
         raise UsageError("smoothed curves go with method='vertex', 'double-or-nothing' or 'subsets'")
     impostor, genuine = _row_scores(curve, model)
-    grid = None
-    if model == "kernel":
-        grid = _Grid.of(genuine, np.ones(genuine.size), impostor, np.ones(impostor.size))
+    grid = _Grid.of(genuine, impostor) if model == "kernel" else None
 
     def one(draw: Draw) -> CurveReplicates:
         if grid is not None:
@@ -103,67 +94,49 @@ def smooth_replicates(
     return joined(curve_draws(curve, scheme, n_resamples, seed, one, workers))
 
 
-def _scores(masses: tuple[FloatArray, NDArray[Any]], distance: bool, model: Smooth) -> tuple[FloatArray, NDArray[Any]]:
-    """Scores in the model's units, large meaning "same", with their counts."""
-    similarity, count = masses
-    if model not in SMOOTHS:
-        raise UsageError(f"smooth must be one of {', '.join(SMOOTHS)}; got {model!r}")
-    if model != "log-normal":
-        return similarity, count
-    positive = -similarity if distance else similarity
-    if positive.size and float(positive.min()) <= 0.0:
-        raise DataError("the log-normal model needs scores above 0; use smooth='binormal' or 'kernel'")
-    return (-np.log(positive) if distance else np.log(positive)), count
-
-
 def _row_scores(curve: SortedCurve, model: Smooth) -> tuple[FloatArray, FloatArray]:
-    """Scores of impostor and genuine comparisons, strictest first, in the model's units."""
-    similarity = curve.row_similarity
-    ones = np.ones(0)
-    impostor, _ = _scores((similarity[curve.impostor_rows], ones), curve.distance, model)
-    genuine, _ = _scores((similarity[curve.genuine_rows], ones), curve.distance, model)
-    return impostor, genuine
-
-
-def _moments(scores: FloatArray, count: NDArray[Any]) -> FloatArray:
-    """(mean, standard deviation), shape (2,)."""
-    mean = float(np.average(scores, weights=count))
-    spread = float(np.sqrt(np.average((scores - mean) ** 2, weights=count)))
-    return np.array([mean, spread])
+    """Scores of impostor and genuine comparisons, strictest first, in the model's units, large meaning "same"."""
+    score, sign = curve.row_similarity, -1.0 if curve.distance else 1.0
+    if model == "log-normal":
+        positive = sign * score
+        if float(positive.min()) <= 0.0:
+            raise DataError("the log-normal model needs scores above 0; use smooth='binormal' or 'kernel'")
+        score = sign * np.log(positive)
+    return score[curve.impostor_rows], score[curve.genuine_rows]
 
 
 def _weighted_moments(
     curve: SortedCurve, draw: Draw, impostor: FloatArray, genuine: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """(mean, standard deviation) of genuine and impostor scores in each replicate, shapes (B, 2)."""
-    size = curve.n_identities
 
     def genuine_totals(value: FloatArray) -> FloatArray:
-        return np.asarray(draw.weights @ np.bincount(curve.owner, value, size))
+        return np.asarray(draw.weights @ np.bincount(curve.owner, value, curve.n_identities))
 
-    def moments(scores: FloatArray, totals: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    moments = []
+    for scores, totals in ((genuine, genuine_totals), (impostor, partial(impostor_totals, curve, draw))):
         centre = float(scores.mean())
         weight, first, second = (totals((scores - centre) ** power) for power in (0, 1, 2))
         mean = first / weight
-        spread = np.sqrt(np.maximum(second / weight - mean**2, 0.0))
-        return np.stack([mean + centre, spread], axis=1)
-
-    return moments(genuine, genuine_totals), moments(impostor, partial(impostor_totals, curve, draw))
+        moments.append(np.stack([mean + centre, np.sqrt(np.maximum(second / weight - mean**2, 0.0))], axis=1))
+    return moments[0], moments[1]
 
 
 def _normal_rates(genuine: FloatArray, impostor: FloatArray) -> SmoothRates:
     """Curves of two normal distributions, from (mean, standard deviation), shapes (B, 2)."""
-    both = np.concatenate([genuine, impostor])
-    smallest = max(float(both[:, 1].min()), 1e-300)
-    if float(both[:, 1].min()) <= 0.0:
-        raise DataError("all genuine or all impostor scores are equal: a smooth model has nothing to fit")
-    low = float((both[:, 0] - 8.0 * both[:, 1]).min())
-    high = float((both[:, 0] + 8.0 * both[:, 1]).max())
-    cells = int(np.clip((high - low) / smallest * 8.0, CELLS, 8 * CELLS))
-    t = np.linspace(high, low, cells)
+    mean, spread = np.concatenate([genuine, impostor]).T
+    smallest = _spread(float(spread.min()))
+    low, high = float((mean - 8.0 * spread).min()), float((mean + 8.0 * spread).max())
+    t = np.linspace(high, low, int(np.clip((high - low) / smallest * 8.0, CELLS, 8 * CELLS)))
     far = ndtr((impostor[:, :1] - t) / impostor[:, 1:])
-    frr = ndtr((t - genuine[:, :1]) / genuine[:, 1:])
-    return SmoothRates(t, far, frr)
+    return SmoothRates(far, ndtr((t - genuine[:, :1]) / genuine[:, 1:]))
+
+
+def _spread(value: float) -> float:
+    """A standard deviation or bandwidth, which must be positive."""
+    if value <= 0.0:
+        raise DataError("all genuine or all impostor scores are equal: a smooth model has nothing to fit")
+    return value
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,10 +152,8 @@ class _Grid:
     frr_weight: FloatArray
 
     @staticmethod
-    def of(genuine: FloatArray, genuine_count: NDArray[Any], impostor: FloatArray, count: NDArray[Any]) -> _Grid:
-        wide, narrow = _bandwidth(genuine, genuine_count), _bandwidth(impostor, count)
-        if min(wide, narrow) <= 0.0:
-            raise DataError("all genuine or all impostor scores are equal: a smooth model has nothing to fit")
+    def of(genuine: FloatArray, impostor: FloatArray) -> _Grid:
+        wide, narrow = _bandwidth(genuine), _bandwidth(impostor)
         edge = 4.0 * max(wide, narrow)
         low = min(float(genuine.min()), float(impostor.min())) - edge
         high = max(float(genuine.max()), float(impostor.max())) + edge
@@ -198,26 +169,22 @@ class _Grid:
         """Curves from weights per cell, shapes (B, C)."""
         far = impostor @ self.far_weight / impostor.sum(axis=1, keepdims=True)
         frr = genuine @ self.frr_weight / genuine.sum(axis=1, keepdims=True)
-        return SmoothRates(self.centre, np.maximum.accumulate(far, axis=1), np.minimum.accumulate(frr, axis=1))
+        return SmoothRates(np.maximum.accumulate(far, axis=1), np.minimum.accumulate(frr, axis=1))
 
 
-def _bandwidth(scores: FloatArray, count: NDArray[Any]) -> float:
+def _bandwidth(scores: FloatArray) -> float:
     """Silverman's rule, 0.9·min(sd, IQR/1.349)·n^(−1/5)."""
-    order = np.argsort(scores)
-    running = np.cumsum(count[order])
-    quarters = scores[order][np.searchsorted(running, np.array([0.25, 0.75]) * running[-1])]
-    spread = float(_moments(scores, count)[1])
-    middle = float(quarters[1] - quarters[0]) / 1.349
-    scale = min(spread, middle) if middle > 0.0 else spread
-    return 0.9 * scale * float(np.power(float(running[-1]), -0.2))
+    low, high = np.quantile(scores, [0.25, 0.75], method="inverted_cdf")
+    spread, middle = float(scores.std()), float(high - low) / 1.349
+    return _spread(0.9 * (min(spread, middle) if middle > 0.0 else spread) * float(scores.size) ** -0.2)
 
 
-def _histogram(cell: FloatArray, count: FloatArray) -> FloatArray:
-    """Counts a cell, each shared between the two nearest cells, shape (1, C)."""
+def _histogram(cell: FloatArray) -> FloatArray:
+    """Scores a cell, each shared between the two nearest cells, shape (1, C)."""
     low = np.clip(cell.astype(np.int64), 0, CELLS - 2)
     share = cell - low
-    left = np.bincount(low, weights=count * (1.0 - share), minlength=CELLS)
-    return np.asarray(left + np.bincount(low + 1, weights=count * share, minlength=CELLS))[None, :]
+    left = np.bincount(low, weights=1.0 - share, minlength=CELLS)
+    return np.asarray(left + np.bincount(low + 1, weights=share, minlength=CELLS))[None, :]
 
 
 def _weighted_histograms(

@@ -255,7 +255,7 @@ def clusters_of(part: Part) -> Clusters:
         sizes = part.comparisons[part.comparisons > 0].astype(np.float64)
         return grouped(sizes, np.ones(sizes.size))
     if part.sizes is not None:
-        return grouped(part.sizes.sizes.astype(np.float64), part.sizes.pairs.astype(np.float64))
+        return grouped(*part.sizes.astype(np.float64))
     compared = part.compared
     assert compared is not None
     if isinstance(compared, AllPairs):
