@@ -29,7 +29,7 @@ from real_sets import SETS, load
 from matchbound._version import __version__
 from matchbound.files.writing import write_atomically
 from matchbound.study.coverage import CURVE_METHODS, CoverageRow, CoverageStudy, coverage_study
-from matchbound.study.models import SyntheticModel
+from matchbound.study.models import SyntheticModel, population_of
 
 PAPER_METHODS = ("naive-wilson", "wilson", "wald", "subsets", "two-level", "vertex", "double-or-nothing")
 REAL_METHODS = ("naive-wilson", "wilson", "vertex", "double-or-nothing", "latent")
@@ -81,7 +81,6 @@ class Request:
             n_resamples=self.resamples,
             workers=self.workers,
             truth_identities=self.truth_identities,
-            cache=self.keep,
             resume=None if self.keep is None else self.keep / f"{name}-seed{self.seed}.npz",
             **{"rng": self.seed, **asked},
         )
@@ -220,10 +219,9 @@ def table(request: Request) -> tuple[Path, ...]:
     rows = [row for row in _ordered(request.g50(count).rows) if row.level == 0.95]
     variants = {name: TwoLevelReading(*reading) for name, reading in TWO_LEVEL_READINGS.items()}
     rows += request.g50(count, "g50-two-level", methods=variants, levels=(0.95,), rates={"frr": FRR_RATES}).rows
-    truth = SyntheticModel().truth(FAR_RATES, FRR_RATES, n_identities=request.truth_identities, cache=request.keep)
-    errors = (
-        f"{true.metric} {true.rate:g}: {true.standard_error / true.rate:.2%}" for true in (*truth.far, *truth.frr)
-    )
+    population = population_of(SyntheticModel(), request.truth_identities)
+    truth = [population.meet("far", rate) for rate in FAR_RATES] + [population.meet("frr", rate) for rate in FRR_RATES]
+    errors = (f"{true.metric} {true.rate:g}: {true.standard_error / true.rate:.2%}" for true in truth)
     return write("table", request, count, rows, None, {"standard errors of the truth": ", ".join(errors)})
 
 

@@ -36,7 +36,6 @@ import real_sets
 from search_population import SearchPopulation, search_population, stretched
 
 import matchbound as mb
-from matchbound.study.models import Zoo
 
 SETS = {"faces-b": (200, 400), "drawings-b": (80, 160), "texts": (30, 60), "paper": (200, 200), "wolves": (200, 200)}
 """Enrolled people and other people of each population."""
@@ -52,8 +51,8 @@ FIELDS = (
 @lru_cache(maxsize=1)
 def population(name: str, folder: str, seed: int) -> SearchPopulation:
     if name in ("paper", "wolves"):
-        zoo = Zoo(wolf_share=0.03, wolf_strength=1.5) if name == "wolves" else Zoo()
-        model = mb.SyntheticModel(noise_variance=1.0, zoo=zoo)
+        share = 0.03 if name == "wolves" else 0.0
+        model = mb.SyntheticModel(noise_variance=1.0, wolf_share=share, wolf_strength=1.5)
         return search_population(model.sample(2500, rng=seed + len(name)), seed=seed)
     half = name.endswith("-b")
     data = real_sets.load(name.removesuffix("-b"), Path(folder))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import matchbound as mb
 import naive_lab
-from matchbound.study import Geometric, SyntheticModel, Zoo
-from matchbound.study.models import BINS, CENTRES, GENUINE_SIZE, LONGEST, population_of
+from matchbound.study import SyntheticModel
+from matchbound.study.models import BINS, GENUINE_SIZE, LONGEST, population_of
 
 
 def test_the_papers_model() -> None:
@@ -23,55 +21,32 @@ def test_the_papers_model() -> None:
     assert not np.array_equal(data.vectors, SyntheticModel().sample(30, rng=4).vectors)
 
 
-@pytest.mark.parametrize("centres", CENTRES)
-def test_centres_have_mean_and_variance_one(centres: str) -> None:
-    drawn = SyntheticModel(centres=centres)._centres((200_000,), np.random.default_rng(1))  # type: ignore[arg-type]
-    fourth = float(((drawn - drawn.mean()) ** 4).mean())
-    assert abs(drawn.mean() - 1.0) < 5 / np.sqrt(drawn.size)
-    assert abs(drawn.var() - 1.0) < 5 * np.sqrt(fourth / drawn.size)
-
-
 def test_noise_has_the_variance_it_is_given() -> None:
-    model = SyntheticModel(noise_variance=5.0, dimensions=64, sizes=2)
-    centres, scale = model._people(1000, np.random.default_rng(0), np.float64)
-    assert centres.shape == (1000, 64)
-    assert np.allclose(scale**2, 5.0)
+    """Two instances of a person have the cosine 2 / (2 + 5): E[β²] = 2 of each coordinate, and the noise has 5."""
+    vectors = SyntheticModel(noise_variance=5.0, dimensions=4000, sizes=2).sample(50, rng=0).vectors
+    cosine = (vectors[::2] * vectors[1::2]).sum(axis=1)
+    assert cosine.mean() == pytest.approx(2 / 7, abs=5 * cosine.std() / np.sqrt(50))
 
 
-def test_laws_of_the_number_of_instances() -> None:
-    rng = np.random.default_rng(5)
-    geometric = Geometric(mean=4.0, least=2).draw(50_000, rng)
-    assert geometric.min() == 2
-    assert abs(geometric.mean() - 4.0) < 5 * np.sqrt(6.0 / 50_000)  # variance of the law: 2·3
-    assert Geometric(mean=4.0, most=6).draw(1000, rng).max() == 6
-    listed = SyntheticModel(sizes=(1, 9)).draw_sizes(1000, rng)
-    assert set(listed.tolist()) == {1, 9}
-    assert 400 < np.count_nonzero(listed == 9) < 600
-    assert SyntheticModel(sizes=[2, 3]).sizes == (2, 3)  # type: ignore[arg-type]
+def test_numbers_of_instances_from_a_list() -> None:
+    counts = SyntheticModel(sizes=[1, 9], dimensions=2).sample(1000, rng=5).instance_counts
+    assert set(counts.tolist()) == {1, 9}
+    assert 400 < np.count_nonzero(counts == 9) < 600
 
 
-def test_the_zoo_does_what_its_names_say() -> None:
-    """At the plain model's thresholds wolves and lambs raise FAR, and goats FRR, beyond Monte Carlo error."""
-    plain = SyntheticModel()
-    truth = plain.truth(far=[0.01], frr=[0.01], n_identities=4000)
-    (far,), (frr,) = truth.far, truth.frr
-    for zoo, metric, threshold in (
-        (Zoo(wolf_share=0.1, wolf_strength=0.8), "far", far.threshold),
-        (Zoo(lamb_share=0.2, lamb_strength=0.8), "far", far.threshold),
-        (Zoo(goat_share=0.1, goat_strength=0.5), "frr", frr.threshold),
-    ):
-        there = population_of(SyntheticModel(zoo=zoo), n_identities=4000)
-        assert float(there.rates(metric, threshold)) > 0.01 + 0.003
-    unlike = population_of(SyntheticModel(zoo=Zoo(goat_share=0.1, goat_strength=0.5)), n_identities=4000)
-    assert float(unlike.rates("far", far.threshold)) < 0.011
+def test_wolves_raise_far() -> None:
+    """At the plain model's threshold, beyond Monte Carlo error."""
+    plain = population_of(SyntheticModel(), 4000).meet("far", 0.01)
+    wolves = population_of(SyntheticModel(wolf_share=0.1, wolf_strength=0.8), 4000)
+    assert float(wolves.rates("far", plain.threshold)) > 0.01 + 0.003
 
 
 def test_truth_agrees_with_another_population() -> None:
     """Rates at the thresholds of one population, measured in another: within 4 standard errors of the difference."""
     model = SyntheticModel()
-    truth = population_of(model, n_identities=8000, seed=1).truth((1e-3, 1e-1), (1e-2, 1e-1))
-    other = population_of(model, n_identities=8000, seed=2)
-    for true in (*truth.far, *truth.frr):
+    one, other = (population_of(model, n_identities=8000, seed=seed) for seed in (1, 2))
+    for metric, rate in (("far", 1e-3), ("far", 1e-1), ("frr", 1e-2), ("frr", 1e-1)):
+        true = one.meet(metric, rate)
         there = other.rates(true.metric, true.threshold)
         assert abs(float(there) - true.rate) < 4 * np.sqrt(2.0) * true.standard_error
         assert 0 < true.standard_error < 0.2 * true.rate
@@ -103,31 +78,21 @@ def test_population_counts_what_was_drawn() -> None:
         assert low - 1e-9 <= float(found.rates("frr", threshold)) <= high + 1e-9
 
 
-def test_truth_does_not_depend_on_instances_and_is_cached(tmp_path: Path) -> None:
-    first = SyntheticModel(sizes=5).truth(far=[0.1], n_identities=400, cache=tmp_path)
-    files = list(tmp_path.iterdir())
-    assert len(files) == 1
-    stamp = files[0].stat().st_mtime_ns
-    assert SyntheticModel(sizes=Geometric(3.0)).truth(far=[0.1], n_identities=400, cache=tmp_path) == first
-    assert files[0].stat().st_mtime_ns == stamp
-    assert SyntheticModel().truth(far=[0.1], n_identities=400) == first
+def test_truth_does_not_depend_on_instances() -> None:
+    assert population_of(SyntheticModel(sizes=5), 400) is population_of(SyntheticModel(sizes=[1, 3]), 400)
 
 
 @pytest.mark.parametrize(
     ("make", "match"),
     [
-        (lambda: SyntheticModel(centres="cauchy"), "centres"),
         (lambda: SyntheticModel(noise_variance=0.0), "noise_variance"),
         (lambda: SyntheticModel(dimensions=0), "dimensions"),
         (lambda: SyntheticModel(sizes=0), "sizes"),
         (lambda: SyntheticModel(sizes=()), "sizes"),
         (lambda: SyntheticModel().sample(0), "n_identities"),
-        (lambda: SyntheticModel().truth(far=[0.0], n_identities=40), "strictly between"),
-        (lambda: Zoo(wolf_share=0.7, goat_share=0.6), "shares"),
-        (lambda: Zoo(lamb_strength=2.0), "lamb_strength"),
-        (lambda: Zoo(goat_strength=-1.0), "goat_strength"),
-        (lambda: Geometric(0.5), "least"),
-        (lambda: Geometric(3.0, least=2, most=1), "most"),
+        (lambda: population_of(SyntheticModel(), 40).meet("far", 0.0), "strictly between"),
+        (lambda: SyntheticModel(wolf_share=1.7), "wolf_share"),
+        (lambda: SyntheticModel(wolf_strength=-1.0), "wolf_strength"),
     ],
 )
 def test_wrong_arguments(make, match: str) -> None:  # type: ignore[no-untyped-def]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -115,14 +115,6 @@ class CoverageStudy(Shown):
     def to_records(self) -> list[dict[str, Any]]:
         return [record for row in self.rows for record in row.to_records()]
 
-    def select(self, **wanted: Any) -> list[CoverageRow]:
-        """Rows whose fields have the given values: ``study.select(metric="far", method="wilson")``."""
-        names = {item.name for item in fields(CoverageRow)}
-        for name in wanted:
-            if name not in names:
-                raise UsageError(f"rows have no field {name!r}; they have {', '.join(sorted(names))}")
-        return [row for row in self.rows if all(_same(getattr(row, name), value) for name, value in wanted.items())]
-
     def to_csv(self, path: str | os.PathLike[str], header: Mapping[str, Any] | None = None) -> None:
         """Write the rows as CSV after lines ``# key: value`` (`header` too); the file appears whole or not at all."""
         facts = {"source": self.source, "seed": self.seed, **(header or {})}
@@ -140,7 +132,9 @@ class CoverageStudy(Shown):
         if kind not in PANELS:
             raise UsageError(f"kind must be 'nominal', 'rate' or 'identities'; got {kind!r}")
         groups: dict[str, list[CoverageRow]] = {}
-        for row in self.rows if kind == "nominal" else self.select(level=level):
+        for row in self.rows:
+            if kind != "nominal" and not np.isclose(row.level, level):
+                continue
             name = METRICS[row.metric]
             groups.setdefault(name if kind == "rate" else f"{name} = {row.target:g}", []).append(row)
         if not groups:
@@ -189,7 +183,6 @@ def coverage_study(
     resume: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     truth_identities: int = 200_000,
-    cache: str | os.PathLike[str] | None = None,
 ) -> CoverageStudy:
     """How often intervals cover the true rate, and how wide they are.
 
@@ -226,8 +219,8 @@ def coverage_study(
         A file (``.npz``) in which finished replications are kept; the same call again continues where it stopped.
     progress
         As for `evaluate`.
-    truth_identities, cache
-        Size of the simulated population, and a folder in which it is kept.
+    truth_identities
+        Size of the simulated population.
 
     Returns
     -------
@@ -259,8 +252,8 @@ def coverage_study(
             read_kept(place)  # a damaged file is reported before hours of work, not after
     population: SyntheticModel | Data
     if isinstance(source, SyntheticModel):
-        population = source if M is None else source.with_sizes(M)
-        simulated = population_of(population, n_identities=truth_identities, cache=cache)
+        population = source if M is None else replace(source, sizes=M)
+        simulated = population_of(population, truth_identities)
         cells, described, most = _model_cells(simulated, far, frr, curve), repr(population), None
     elif isinstance(source, Source):
         set_on, population = split_identities(source, seed=seed, most=10 if M is None else M)
@@ -346,12 +339,12 @@ def _curve_cells(drawn_from: Data, far: Sequence[float]) -> tuple[Cell, ...]:
 def _model_cells(
     population: Population, far: Sequence[float], frr: Sequence[float], curve: Sequence[float]
 ) -> tuple[Cell, ...]:
-    truth = population.truth((*far, *curve), frr)
-    cells = [Cell("far", true.rate, true.threshold, true.rate) for true in truth.far[: len(far)]]
-    cells += [Cell("frr", true.rate, true.threshold, true.rate) for true in truth.frr]
-    for true in truth.far[len(far) :]:
-        there = float(population.rates("frr", true.threshold))
-        cells.append(Cell("frr@far", true.rate, true.threshold, there))
+    wanted = [("far", rate) for rate in far] + [("frr", rate) for rate in frr]
+    met = [population.meet(metric, float(rate)) for metric, rate in wanted]
+    cells = [Cell(true.metric, true.rate, true.threshold, true.rate) for true in met]  # type: ignore[arg-type]
+    for rate in curve:
+        threshold = population.meet("far", float(rate)).threshold
+        cells.append(Cell("frr@far", float(rate), threshold, float(population.rates("frr", threshold))))
     return tuple(cells)
 
 
@@ -408,12 +401,6 @@ def stretched_truth(errors: FloatArray, comparisons: FloatArray, truth: float, f
     there = np.log(truth / (1.0 - truth))
     result: FloatArray = 1.0 / (1.0 + np.exp(-(estimate + factor * (there - estimate))))
     return result
-
-
-def _same(left: Any, right: Any) -> bool:
-    if isinstance(left, float) and isinstance(right, (int, float)):
-        return bool(np.isclose(left, right, rtol=1e-9, atol=0.0))
-    return bool(left == right)
 
 
 def _targets(rates: Mapping[str, Sequence[float]]) -> tuple[tuple[float, ...], ...]:

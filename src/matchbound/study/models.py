@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,14 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
-from matchbound.files.writing import whole_file
 from matchbound.stats.resampling import seed_of
-
-Centres = Literal["exponential", "gaussian", "uniform", "log-normal"]
-CENTRES: tuple[Centres, ...] = ("exponential", "gaussian", "uniform", "log-normal")
-
-# Seed of the one centre that lambs are drawn to: a constant of the population, not of a sample.
-PROTOTYPE_SEED = 20240416
 
 BINS = 1 << 16
 # Distances of normalised vectors lie in [0, 2]; they are counted in BINS bins of equal width.
@@ -39,66 +28,15 @@ LEDGERS = 20
 
 
 @dataclass(frozen=True)
-class Geometric:
-    """Geometric numbers of instances: `least`, and each further one with a fixed probability; cut at `most`."""
-
-    mean: float
-    least: int = 1
-    most: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.least < 1 or self.mean < self.least:
-            raise UsageError(f"Geometric needs 1 ≤ least ≤ mean; got least={self.least}, mean={self.mean:g}")
-        if self.most is not None and self.most < self.least:
-            raise UsageError(f"Geometric needs most ≥ least; got least={self.least}, most={self.most}")
-
-    def draw(self, count: int, rng: np.random.Generator) -> IntArray:
-        """Numbers of instances of `count` identities, shape (count,)."""
-        sizes = rng.geometric(1.0 / (1.0 + self.mean - self.least), count) - 1 + self.least
-        return sizes.astype(np.int64) if self.most is None else np.minimum(sizes, self.most).astype(np.int64)
-
-
-# The law of M_i: the same for all, drawn from a list (each entry equally likely), or geometric.
-Sizes = int | tuple[int, ...] | Geometric
-
-
-@dataclass(frozen=True)
-class Zoo:
-    """Identities that are not like the others (Doddington's zoo), each kind with its share and strength.
-
-    Shares are of the population, and an identity belongs to at most one kind. Strengths are 0 for "like the others".
-
-    Wolves look like everybody: the mean of all centres is added to theirs `wolf_strength` times more. Lambs look like
-    one another: their centre is moved towards one common centre by this part of the way (at most 1). Goats do not look
-    like themselves: their noise has 1 + strength times the standard deviation.
-    """
-
-    wolf_share: float = 0.0
-    wolf_strength: float = 0.0
-    lamb_share: float = 0.0
-    lamb_strength: float = 0.0
-    goat_share: float = 0.0
-    goat_strength: float = 0.0
-
-    def __post_init__(self) -> None:
-        shares = (self.wolf_share, self.lamb_share, self.goat_share)
-        if min(shares) < 0.0 or sum(shares) > 1.0:
-            raise UsageError(f"Zoo: shares must be at least 0 and add up to at most 1; got {shares}")
-        if not 0.0 <= self.lamb_strength <= 1.0:
-            raise UsageError("Zoo: lamb_strength must lie between 0 and 1")
-        if min(self.wolf_strength, self.goat_strength) < 0.0:
-            raise UsageError("Zoo: wolf_strength and goat_strength must be at least 0")
-
-
-@dataclass(frozen=True)
 class SyntheticModel:
     """People as random centres, their instances as the centre plus noise, normalised; Euclidean distance.
 
     X_ik = β_i + ε_ik, with d independent coordinates each, divided by its length (the paper's §6.1: β ~ Exp(1),
-    ε ~ N(0, 5), d = 128, M = 5). Every law of centres has mean 1 and variance 1.
+    ε ~ N(0, 5), d = 128, M = 5).
 
-    `noise_variance` is that of each coordinate of ε, `dimensions` is d; `centres` are ``"exponential"``,
-    ``"gaussian"``, ``"uniform"`` or ``"log-normal"``. `sizes` is the law of M_i: a number, a tuple, or `Geometric`.
+    `noise_variance` is that of each coordinate of ε, `dimensions` is d. `sizes` is the law of M_i: the same for all, or
+    drawn from a list, each entry of which is equally likely. Wolves (Doddington's zoo) look like everybody: a share
+    `wolf_share` of the people has the mean of all centres added to theirs `wolf_strength` times more.
 
     See Also
     --------
@@ -112,34 +50,22 @@ class SyntheticModel:
     50
     """
 
-    centres: Centres = "exponential"
     noise_variance: float = 5.0
     dimensions: int = 128
-    sizes: Sizes = 5
-    zoo: Zoo = field(default_factory=Zoo)
+    sizes: int | Sequence[int] = 5
+    wolf_share: float = 0.0
+    wolf_strength: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.centres not in CENTRES:
-            raise UsageError(f"centres must be one of {', '.join(CENTRES)}; got {self.centres!r}")
         if not self.noise_variance > 0.0:
             raise UsageError(f"noise_variance must be positive; got {self.noise_variance!r}")
         if self.dimensions < 1:
             raise UsageError(f"dimensions must be at least 1; got {self.dimensions!r}")
-        if isinstance(self.sizes, list):
-            object.__setattr__(self, "sizes", tuple(self.sizes))
-        listed = self.sizes if isinstance(self.sizes, tuple) else (self.sizes,)
-        if not listed or any(isinstance(size, int) and size < 1 for size in listed):
-            raise UsageError(f"sizes must be whole numbers ≥ 1 or Geometric; got {self.sizes!r}")
-
-    def with_sizes(self, sizes: Sizes) -> SyntheticModel:
-        """The same people with another number of instances each.
-
-        Parameters
-        ----------
-        sizes
-            As for the model.
-        """
-        return replace(self, sizes=sizes)
+        listed = (self.sizes,) if isinstance(self.sizes, int) else self.sizes
+        if not listed or min(listed) < 1:
+            raise UsageError(f"sizes must be whole numbers ≥ 1; got {self.sizes!r}")
+        if not 0.0 <= self.wolf_share <= 1.0 or self.wolf_strength < 0.0:
+            raise UsageError("wolf_share must lie between 0 and 1, and wolf_strength must be at least 0")
 
     def sample(self, n_identities: int, rng: int | np.random.Generator | None = None) -> Embeddings:
         """A data set of `n_identities` new people, as `Embeddings` with Euclidean distance.
@@ -165,80 +91,19 @@ class SyntheticModel:
         n_identities, rng, sizes, dtype
             By default sizes are drawn; `dtype` is that of the vectors.
         """
-        if sizes is None:
-            sizes = self.draw_sizes(n_identities, rng)
-        centres, scale = self._people(n_identities, rng, dtype)
+        if sizes is None and isinstance(self.sizes, int):
+            sizes = np.full(n_identities, self.sizes, dtype=np.int64)
+        elif sizes is None:
+            sizes = rng.choice(np.array(self.sizes, dtype=np.int64), n_identities)
+        centres = rng.standard_exponential((n_identities, self.dimensions)).astype(dtype, copy=False)
+        if self.wolf_share:
+            centres[rng.random(n_identities) < self.wolf_share] += dtype(self.wolf_strength)
         owner = np.repeat(np.arange(n_identities), sizes)
         vectors = rng.standard_normal((owner.size, self.dimensions), dtype=dtype)
-        vectors *= scale[owner, None]
+        vectors *= dtype(np.sqrt(self.noise_variance))
         vectors += centres[owner]
         vectors /= np.sqrt(np.einsum("ij,ij->i", vectors, vectors))[:, None]
         return vectors, sizes
-
-    def draw_sizes(self, n_identities: int, rng: np.random.Generator) -> IntArray:
-        """M_i, shape (G,).
-
-        Parameters
-        ----------
-        n_identities, rng
-            As for `draw`.
-        """
-        if isinstance(self.sizes, Geometric):
-            return self.sizes.draw(n_identities, rng)
-        if isinstance(self.sizes, tuple):
-            return rng.choice(np.array(self.sizes, dtype=np.int64), n_identities)
-        return np.full(n_identities, self.sizes, dtype=np.int64)
-
-    def truth(
-        self,
-        far: Sequence[float] = (),
-        frr: Sequence[float] = (),
-        *,
-        n_identities: int = 400_000,
-        rng: int = 0,
-        cache: str | os.PathLike[str] | None = None,
-    ) -> Truth:
-        """Thresholds at which the true FAR and FRR have the given values, from a large simulated population.
-
-        Parameters
-        ----------
-        far, frr
-            Target rates, each strictly between 0 and 1.
-        n_identities, rng
-            Size and seed of the population; the standard errors of the answer shrink with the root of its size.
-        cache
-            A folder in which the population's score distributions are kept for the next time.
-        """
-        return population_of(self, n_identities=n_identities, seed=rng, cache=cache).truth(far, frr)
-
-    def _people(self, count: int, rng: np.random.Generator, dtype: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Centres, shape (count, d), and the standard deviation of each one's noise, shape (count,)."""
-        centres = self._centres((count, self.dimensions), rng).astype(dtype, copy=False)
-        scale = np.full(count, np.sqrt(self.noise_variance), dtype=dtype)
-        zoo = self.zoo
-        if zoo != Zoo():
-            kind = rng.random(count)
-            wolf = kind < zoo.wolf_share
-            lamb = (kind >= zoo.wolf_share) & (kind < zoo.wolf_share + zoo.lamb_share)
-            goat = (kind >= 1.0 - zoo.goat_share) & ~wolf & ~lamb
-            centres[wolf] += dtype(zoo.wolf_strength)
-            centres[lamb] += dtype(zoo.lamb_strength) * (self._prototype().astype(dtype) - centres[lamb])
-            scale[goat] *= dtype(1.0 + zoo.goat_strength)
-        return centres, scale
-
-    def _centres(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
-        if self.centres == "exponential":
-            return rng.standard_exponential(shape)
-        if self.centres == "gaussian":
-            return 1.0 + rng.standard_normal(shape)
-        if self.centres == "uniform":
-            uniform: FloatArray = 1.0 + np.sqrt(3.0) * (2.0 * rng.random(shape) - 1.0)
-            return uniform
-        log_normal: FloatArray = np.exp(np.sqrt(np.log(2.0)) * rng.standard_normal(shape) - np.log(2.0) / 2.0)
-        return log_normal
-
-    def _prototype(self) -> FloatArray:
-        return self._centres((self.dimensions,), np.random.default_rng(PROTOTYPE_SEED))
 
 
 @dataclass(frozen=True)
@@ -254,14 +119,6 @@ class TrueRate:
     standard_error: float
 
 
-@dataclass(frozen=True)
-class Truth:
-    """True rates of a model, in the order in which they were asked for."""
-
-    far: tuple[TrueRate, ...]
-    frr: tuple[TrueRate, ...]
-
-
 @dataclass(frozen=True, eq=False)
 class Population:
     """How often distances fall in each bin, in several independent parts of a population; shape (LEDGERS, BINS)."""
@@ -269,19 +126,15 @@ class Population:
     impostor: IntArray = field(repr=False)
     genuine: IntArray = field(repr=False)
 
-    def truth(self, far: Sequence[float] = (), frr: Sequence[float] = ()) -> Truth:
-        for name, rates in (("far", far), ("frr", frr)):
-            for rate in rates:
-                if not 0.0 < rate < 1.0:
-                    raise UsageError(f"{name}: target rates must lie strictly between 0 and 1; got {rate!r}")
-        return Truth(tuple(self._meet("far", float(r)) for r in far), tuple(self._meet("frr", float(r)) for r in frr))
-
     def rates(self, metric: str, thresholds: ArrayLike) -> FloatArray:
         """The true rate at thresholds of the distance, shape of `thresholds`."""
         share = np.interp(np.asarray(thresholds, dtype=np.float64), EDGES, _share_below(self._counts(metric)))
         return np.asarray(share if metric == "far" else 1.0 - share)
 
-    def _meet(self, metric: str, rate: float) -> TrueRate:
+    def meet(self, metric: str, rate: float) -> TrueRate:
+        """The distance at which the true FAR or FRR has a value."""
+        if not 0.0 < rate < 1.0:
+            raise UsageError(f"{metric}: target rates must lie strictly between 0 and 1; got {rate!r}")
         counts = self._counts(metric)
         threshold = float(np.interp(rate if metric == "far" else 1.0 - rate, _share_below(counts), EDGES))
         ledgers = self.impostor if metric == "far" else self.genuine
@@ -297,35 +150,15 @@ def _share_below(counts: IntArray) -> FloatArray:
     return np.asarray(np.concatenate([[0], np.cumsum(counts)]) / counts.sum())
 
 
-def population_of(
-    model: SyntheticModel,
-    *,
-    n_identities: int = 400_000,
-    seed: int = 0,
-    cache: str | os.PathLike[str] | None = None,
-) -> Population:
-    """Simulate a population, or take it from memory or from a folder where it was kept.
+def population_of(model: SyntheticModel, n_identities: int = 400_000, seed: int = 0) -> Population:
+    """Simulate a population, or take it from memory.
 
     Each part has two crowds of `PART` identities with one instance each, and every member of one crowd is compared with
     every member of the other: of all ways to spend the same identities this has the U-statistic's variance to first
     order, and half of its comparisons. As many further identities have ten instances each, for genuine comparisons.
     M_i does not depend on anything else in the model, so true rates do not depend on the law of M_i.
     """
-    plain = model.with_sizes(1)
-    if cache is None:
-        return _simulated(plain, n_identities, seed)
-    folder = Path(cache)
-    key = hashlib.sha256(repr((plain, n_identities, seed, BINS, PART, GENUINE_SIZE)).encode()).hexdigest()[:16]
-    path = folder / f"population-{key}.npz"
-    if path.exists():
-        # a damaged archive makes numpy raise nearly anything; what is lost is made again
-        with suppress(Exception), np.load(path, allow_pickle=False) as kept:
-            return Population(kept["impostor"], kept["genuine"])
-    population = _simulated(plain, n_identities, seed)
-    folder.mkdir(parents=True, exist_ok=True)
-    with whole_file(path) as place, open(place, "wb") as stream:
-        np.savez_compressed(stream, impostor=population.impostor, genuine=population.genuine)
-    return population
+    return _simulated(replace(model, sizes=1), n_identities, seed)
 
 
 @lru_cache(maxsize=8)
