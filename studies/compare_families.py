@@ -216,7 +216,6 @@ def of_groups(errors: FloatArray, metric: str) -> GroupFamily:
     for g in range(groups):
         rate[g], moved[g, size * g : size * (g + 1)], _ = linear(errors[g], metric)
     owner = np.repeat(np.arange(groups), size)
-    null = None
     if metric == "frr":
         own = np.concatenate([np.diag(one) for one in errors])
         each = np.full(own.size, n / size)
@@ -237,8 +236,7 @@ def of_groups(errors: FloatArray, metric: str) -> GroupFamily:
             clumps[clumps > 0.0],
             max(spread, 0.0),
         )
-        if within.few and within.clumps.size:
-            null = thrown_far(within, n_resamples=GROUP_DRAWS)
+        null = thrown_far(within, n_resamples=GROUP_DRAWS)
         moments = thrown_moments(within, off.sum(axis=2).reshape(1, -1), (clumps**2).sum(axis=1)[None, :])
     one, two = np.triu_indices(groups, k=1)
     gaussian = gaussian_largest(moved[one] - moved[two], n_resamples=GROUP_DRAWS)

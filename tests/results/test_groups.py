@@ -130,13 +130,10 @@ def test_gaps() -> None:
         (row,) = rates.gaps(metric)  # type: ignore[arg-type]
         assert row.interval.width == pytest.approx(gap.interval().width, rel=0.05)
         assert row.p_value == pytest.approx(gap.p_value, abs=0.02)
-        worst = rates.worst_to_best(metric)  # type: ignore[arg-type]
-        assert worst.gap.estimate == abs(gap.estimate)
-        assert worst.gap.estimate in worst.interval
-        assert worst.gap.ratio in rates.ratio_of_worst_to_best(metric)  # type: ignore[arg-type]
-    together, alone = rates.intervals("far"), rates.intervals("far", simultaneous=False)
-    assert all(together[name].width > alone[name].width for name in rates)
-    assert list(alone["even"]) == list(rates["even"].far.interval())
+        worst = rates.largest_gap(metric)  # type: ignore[arg-type]
+        assert worst.estimate == abs(gap.estimate)
+        assert worst.groups == (("even", "odd") if gap.estimate > 0.0 else ("odd", "even"))
+        assert worst.estimate in worst.interval()
 
 
 @given(tables(min_identities=4, max_rows=60), st.lists(st.sampled_from("xy"), min_size=6, max_size=6), st.data())
@@ -300,7 +297,7 @@ def test_groups_without_comparisons() -> None:
     with pytest.raises(mb.DataError, match="between y and y"):
         rates.between("y", "y").interval()
     with pytest.raises(mb.DataError, match="fewer than two groups"):
-        rates.worst_to_best()
+        rates.largest_gap()
     assert rates.gaps() == ()
 
 

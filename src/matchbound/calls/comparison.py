@@ -212,7 +212,7 @@ def compare_points(
     for i, j in combinations(range(size), 2):
         pair = _Pair(matched, i, j, (grids[i], grids[j]))
         for k, where in enumerate(points):
-            found[k][names[i], names[j]] = pair.compare(where, k)
+            found[k][names[i], names[j]] = replace(pair.compare(where, k), names=(names[i], names[j]))
     shared = [*(note for source in matched.matched.systems for note in source.findings()), *matched.matched.notes]
     tables = []
     for where, comparisons in zip(points, found, strict=True):

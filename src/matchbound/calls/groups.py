@@ -58,7 +58,7 @@ def by_group(
     Returns
     -------
     GroupRates
-        ``rates["name"].far`` and ``.frr``; ``.between(a, b)`` and ``.matrix``; ``.gaps()``; ``.worst_to_best()``.
+        ``rates["name"].far`` and ``.frr``; ``.between(a, b)`` and ``.matrix``; ``.gaps()``; ``.largest_gap()``.
 
     See Also
     --------

@@ -44,10 +44,9 @@ def compare(
         frr: Compare FAR where every system has this FRR.
         claim: A requirement on A minus B, such as "dfrr<0.2%"; repeatable. Exit code 3 when one is not shown.
     """
-    from matchbound.calls.comparison import compare as compare_two
     from matchbound.calls.comparison import compare_all
     from matchbound.readers.read import in_memory
-    from matchbound.show.differences import comparison_records, comparison_section, systems_records
+    from matchbound.show.differences import SIMULTANEOUS, comparison_records, comparison_section
 
     has_trials = reading.reader in ("voxceleb", "kaldi", "sre") and len(files) >= 3
     trials, files = (files[:1], files[1:]) if has_trials else ((), files)
@@ -59,7 +58,7 @@ def compare(
     if len(files) > 2:
         if claims:
             raise UsageError("a claim is about two systems; name two files")
-        named(method, ("auto", "dyadic", "latent"), "--method")
+        named(method, SIMULTANEOUS, "--method")
     if threshold and len(threshold) not in (1, len(files)):
         raise UsageError(f"give --threshold once, or {len(files)} times, one for each system")
     names = own_names(files)
@@ -67,16 +66,12 @@ def compare(
     RUN.get().decided["distance"] = systems[0].distance  # a table on disk decides when it is read
     _warn_of_directions(names, systems)
     grid = threshold[0] if threshold and len(threshold) == 1 else threshold or None
-    verdicts: Verdicts = []
     with working.started() as how:
         how |= {"threshold": grid, "far": far, "frr": frr, "weighting": interval.weighting}
-        if len(files) == 2:
-            two = compare_two(systems[0], systems[1], **how)
-            verdicts = [(two.claim(text, level=interval.level), None) for text, _ in claims]
-            records = comparison_records(two, (names[0], names[1]), method, interval.level, **interval.drawing)
-        else:
-            several = compare_all(dict(zip(names, systems, strict=True)), **how)
-            records = systems_records(several, method, interval.level, rng=interval.seed)
+        table = compare_all(dict(zip(names, systems, strict=True)), **how)
+        first = table.comparisons[names[0], names[1]]
+        verdicts: Verdicts = [(first.claim(text, level=interval.level), None) for text, _ in claims]
+        records = comparison_records(table, method, interval.level, **interval.drawing)
     return Outcome(records, comparison_section(records).text, verdicts)
 
 

@@ -18,16 +18,13 @@ from matchbound.readers.read import in_memory
 from matchbound.readers.scan import ScoreFile
 from matchbound.report.page import Settings, Systems, best_supported, reading_of_number
 from matchbound.results.comparison import SystemsTable
-from matchbound.show.differences import comparison_records, systems_records
+from matchbound.show.differences import comparison_records
 from matchbound.show.numbers import count_text
-from matchbound.show.records import Record
 
 Against = AnySource | Mapping[str, AnySource] | Sequence[AnySource]
 KINDS = Comparisons | Embeddings | ScoreFile
 OWN_NAME = "this system"
 FALLBACK_FAR = 0.1
-# Methods that have simultaneous intervals.
-PAIRED_METHODS = ("auto", "dyadic", "latent")
 # Notes that other parts of the report are about.
 ELSEWHERE = ("matched", "one-instance")
 MATCHES = {
@@ -93,7 +90,11 @@ def compare_systems(
     tables = compare_points(systems, points, weighting, RunOptions(**engine))
     wanted = [*(("frr", table) for table in tables[: len(aims)]), ("eer", tables[0])]
     wanted += [(metric, table) for table in tables[len(aims) :] for metric in ("far", "frr")]
-    records = [record for metric, table in wanted for record in _records(table, metric, settings)]
+    records = [
+        record
+        for metric, table in wanted
+        for record in comparison_records(table, settings.method, settings.level, metrics=(metric,), **settings.drawing)
+    ]
     for record in records:
         if record["metric"] in ("far", "frr"):
             record["reading"] = reading_of_number(record["threshold_a"])
@@ -114,15 +115,6 @@ def compare_systems(
         notes=tuple(dict.fromkeys(notes)),
         curves=curves,
     )
-
-
-def _records(table: SystemsTable, metric: str, settings: Settings) -> list[Record]:
-    """One number of all pairs of systems: simultaneous intervals for more than one pair."""
-    if len(table.comparisons) > 1:
-        method = settings.method if settings.method in PAIRED_METHODS else "auto"
-        return systems_records(table, method, settings.level, rng=settings.drawing["rng"], metrics=(metric,))
-    (pair, comparison), *_ = table.comparisons.items()
-    return comparison_records(comparison, pair, settings.method, settings.level, metrics=(metric,), **settings.drawing)
 
 
 def _facts(table: SystemsTable, unit: str) -> list[tuple[str, str]]:

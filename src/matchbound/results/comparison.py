@@ -56,31 +56,21 @@ class Comparison(Judged, Shown):
         told = "; ".join(str(difference) for difference in self.differences)
         return f"Comparison({where}: {told}; p = {p_text(self.p_value)})"
 
+    @property
+    def table(self) -> SystemsTable:
+        """The comparison as a table of one pair."""
+        return SystemsTable(self.names, {self.names: self}, self.warnings)
+
     def to_records(self) -> list[dict[str, Any]]:
         """The differences of FAR, FRR and EER, A minus B, each with its default interval."""
-        from matchbound.show.differences import comparison_records
-
-        return comparison_records(self, self.names)
+        return self.table.to_records()
 
     def _section(self) -> Section:
-        from matchbound.show.differences import comparison_section
+        return self.table._section()
 
-        return comparison_section(self.to_records())
-
-    def plot(self, ax: Axes | None = None, *, labels: tuple[str, str] | None = None, level: float = 0.95) -> Axes:
-        """The differences A − B with their intervals, in percentage points.
-
-        Parameters
-        ----------
-        ax, labels, level
-            Axes to draw on, by default new ones; names of the two systems, by default `names`; level of the intervals.
-        """
-        from matchbound.show.differences import comparison_records, without_fixed
-        from matchbound.show.figures import differences_figure
-        from matchbound.show.mpl import draw
-
-        records = comparison_records(self, labels or self.names, level=level)
-        return draw(differences_figure(without_fixed(records)), ax)
+    def plot(self, metric: str | None = None, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
+        """The differences A − B with their intervals, in percentage points; see `SystemsTable.plot`."""
+        return self.table.plot(metric, ax, level=level)
 
     @property
     def threshold(self) -> tuple[float, float]:
@@ -128,44 +118,31 @@ class SystemsTable(Shown):
     warnings: tuple[Note, ...] = field(repr=False, default=())
 
     def to_records(self) -> list[dict[str, Any]]:
-        """FAR and FRR of all pairs of systems, with simultaneous intervals."""
-        from matchbound.show.differences import systems_records
+        """FAR and FRR of all pairs of systems, with simultaneous intervals; of two systems, EER too."""
+        from matchbound.show.differences import comparison_records
 
-        return systems_records(self)
+        return comparison_records(self)
 
     def _section(self) -> Section:
         from matchbound.show.differences import comparison_section
 
         return comparison_section(self.to_records())
 
-    def plot(self, metric: str = "frr", ax: Axes | None = None, *, level: float = 0.95) -> Axes:
+    def plot(self, metric: str | None = None, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
         """The differences of all pairs with simultaneous intervals, in percentage points.
 
         Parameters
         ----------
         metric, ax, level
-            ``"far"`` or ``"frr"``; the others as for `Comparison.plot`.
+            ``"far"``, ``"frr"`` or ``"eer"``, by default those of `to_records`; axes to draw on, by default new ones;
+            level of the intervals.
         """
-        from matchbound.show.differences import systems_records
+        from matchbound.show.differences import comparison_records, without_fixed
         from matchbound.show.figures import differences_figure
         from matchbound.show.mpl import draw
 
-        chosen = [r for r in systems_records(self, level=level) if str(r["metric"]).split("@")[0] == metric]
-        return draw(differences_figure(chosen), ax)
-
-    def rates(self, metric: str = "far") -> dict[str, float]:
-        """The rate of each system, by name.
-
-        Parameters
-        ----------
-        metric
-            ``"far"``, ``"frr"`` or another metric of the comparisons.
-        """
-        found: dict[str, float] = {}
-        for (a, b), comparison in self.comparisons.items():
-            difference = _of(comparison, metric)
-            found[a], found[b] = difference.rate_a, difference.rate_b
-        return {name: found[name] for name in self.names}
+        metrics = None if metric is None else (metric,)
+        return draw(differences_figure(without_fixed(comparison_records(self, level=level, metrics=metrics))), ax)
 
     def differences(
         self,
@@ -189,10 +166,16 @@ class SystemsTable(Shown):
         metric, level, method
             ``"far"``, ``"frr"`` or ``"eer"``; the others as for one difference.
         n_resamples, rng
-            Of the simulation behind the critical value.
+            Of the simulation behind the critical value; of one pair alone, of its bootstrap.
         """
         check_level(level)
-        family = {pair: _of(comparison, metric) for pair, comparison in self.comparisons.items()}
+        if metric not in ("far", "frr", "eer"):
+            raise UsageError(f"metric must be one of far, frr, eer; got {metric!r}")
+        family = {pair: getattr(comparison, metric) for pair, comparison in self.comparisons.items()}
+        if len(family) == 1:
+            ((pair, alone),) = family.items()
+            interval = alone.interval(method, level, n_resamples=n_resamples, rng=rng)
+            return (FamilyRow(*pair, alone, interval, alone.p_value),)
 
         def null() -> Largest | None:
             return _signs(list(family.values()), n_resamples, rng)
@@ -209,13 +192,6 @@ def _signs(several: Sequence[Difference], n_resamples: int, rng: Rng) -> Largest
     terms = sign_terms([d.sums.joint for d in rates], first.metric, first.sums.k)
     factor = bias_factors(first.sums.identities)[2 if first.metric == "far" else 0]
     return None if terms is None else flipped(terms, factor, first.freedom, n_resamples=n_resamples, rng=rng)
-
-
-def _of(comparison: Comparison, metric: str) -> Difference:
-    if metric not in ("far", "frr", "eer"):
-        raise UsageError(f"metric must be one of far, frr, eer; got {metric!r}")
-    difference: Difference = getattr(comparison, metric)
-    return difference
 
 
 @dataclass(frozen=True, eq=False)

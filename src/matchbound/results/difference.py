@@ -428,12 +428,6 @@ def simultaneous(
     )
 
 
-def family_level(family: Family, level: float) -> float:
-    """The level of each interval at which all of them hold, by the normal approximation."""
-    several = list(family.values())
-    return adjusted_level(_critical(several, _gaussian(several), level))
-
-
 def _gaussian(several: Sequence[Difference], n_resamples: int = 10_000, rng: Rng = 0) -> Largest:
     moved = np.array([difference.influence for difference in several])
     return gaussian_largest(moved, n_resamples=n_resamples, rng=rng)

@@ -23,7 +23,6 @@ from matchbound.results.difference import (
     FamilyRow,
     Ratio,
     RuleLimits,
-    family_level,
     simultaneous,
 )
 from matchbound.results.error_rates import ErrorRates
@@ -33,7 +32,7 @@ from matchbound.results.rates import Rate
 from matchbound.show.shown import Shown
 from matchbound.stats.differences import mover, mover_ratio, softened
 from matchbound.stats.dyadic import DyadicSums, effective_number
-from matchbound.stats.families import MOST_PEOPLE, Largest, Rng, permuted_frr, thrown_far, within_groups
+from matchbound.stats.families import Largest, Rng, permuted_frr, thrown_far, within_groups
 from matchbound.stats.gaps import (
     CellRate,
     GroupMoments,
@@ -215,8 +214,18 @@ class LargestGap(Number):
         return tuple(gap.as_ratio() for gap in self.gaps) if self.metric.endswith("ratio") else self.gaps
 
     @property
+    def _largest(self) -> tuple[Number, GroupGap]:
+        known = zip(self.numbers, self.gaps, strict=True)
+        return max(known, key=lambda pair: -math.inf if math.isnan(float(pair[0])) else float(pair[0]))
+
+    @property
     def estimate(self) -> float:
-        return max((float(number) for number in self.numbers if not math.isnan(float(number))), default=math.nan)
+        return float(self._largest[0])
+
+    @property
+    def groups(self) -> tuple[str, str]:
+        """The two groups whose gap it is, the one with the higher rate first."""
+        return self._largest[1].group_a, self._largest[1].group_b
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -328,7 +337,9 @@ class GroupRates(Judged, Groups):
         from matchbound.show.figures import groups_figure
         from matchbound.show.mpl import draw
 
-        return draw(groups_figure(self, kind, self.intervals(kind, level, simultaneous=False), level), ax)
+        rates = {group: self.rate(kind, group) for group in self.groups}
+        shown = {group: rate.interval(level=level) for group, rate in rates.items() if rate.comparisons}
+        return draw(groups_figure(self, kind, shown, level), ax)
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -363,14 +374,14 @@ class GroupRates(Judged, Groups):
         """
         for group in (group_a, group_b):
             self[group]
-        cell = self._cell(self.groups.index(group_a), self.groups.index(group_b))
+        g, h = sorted((self.groups.index(group_a), self.groups.index(group_b)))
+        cell = cell_rate(self.sums, g, h)
         return CrossRate(group_a, group_b, cell.estimate, cell.errors, cell.comparisons, cell.variance, cell)
 
     @cached_property
     def matrix(self) -> FloatArray:
         """Impostor rates within (diagonal) and between groups, shape (H, H); NaN where nothing was compared."""
-        size = len(self.groups)
-        return np.array([[self._cell(g, h).estimate for h in range(size)] for g in range(size)])
+        return np.array([[self.between(one, two).estimate for two in self.groups] for one in self.groups])
 
     def cross_gap(self, one: tuple[str, str], two: tuple[str, str], level: float = 0.95) -> Interval:
         """Interval for the difference of two entries of the matrix, which may have people in common.
@@ -444,25 +455,6 @@ class GroupRates(Judged, Groups):
         null = partial(self._null, metric, n_resamples, rng)
         return simultaneous(family, null, method, level, n_resamples, rng) if family else ()
 
-    def worst_to_best(self, metric: Metric = "far", level: float = 0.95, *, method: str = "auto") -> FamilyRow:
-        """The largest gap: the group with the highest rate minus the one with the lowest.
-
-        Which groups these are was read from the data, so the interval is the simultaneous one over all pairs.
-
-        Parameters
-        ----------
-        metric, level, method
-            As for `gaps`.
-        """
-        rows = self.gaps(metric, level, method=method)
-        if not rows:
-            raise DataError(f"fewer than two groups are large enough to compare their {metric.upper()}")
-        top = max(rows, key=lambda row: abs(row.gap.estimate))
-        if top.gap.estimate >= 0.0:
-            return top
-        turned = Interval(-top.interval.high, -top.interval.low, top.interval.level, top.interval.method)
-        return FamilyRow(top.b, top.a, self.gap(metric, top.b, top.a), turned, top.p_value)
-
     def largest_gap(self, metric: Metric = "far") -> LargestGap:
         """The largest difference between two groups, as a number with bounds and claims.
 
@@ -490,37 +482,6 @@ class GroupRates(Judged, Groups):
             raise DataError(f"fewer than two groups are large enough to compare their {metric.upper()}")
         return LargestGap(f"{metric} {what}", pairs)
 
-    def ratio_of_worst_to_best(self, metric: Metric = "far", level: float = 0.95, *, method: str = "auto") -> Interval:
-        """A simultaneous interval for the highest rate of a group over the lowest.
-
-        Parameters
-        ----------
-        metric, level, method
-            As for `gaps`.
-        """
-        worst = self.worst_to_best(metric, level).gap
-        ratio = worst.ratio_interval(method, family_level(self._family(metric), level))
-        return Interval(ratio.low, ratio.high, level, f"{ratio.method}, max-t")
-
-    def intervals(
-        self, metric: Metric = "far", level: float = 0.95, *, method: str = "auto", simultaneous: bool = True
-    ) -> dict[str, Interval]:
-        """The interval of each group's own rate; by default simultaneous (groups share nobody: Šidák's level).
-
-        Parameters
-        ----------
-        metric, level, method, simultaneous
-            As for `gaps`; and whether all of them hold at once.
-        """
-        rates = {group: self.rate(metric, group) for group in self.groups}
-        known = {group: rate for group, rate in rates.items() if rate.comparisons}
-        within = level ** (1.0 / max(len(known), 1)) if simultaneous else level
-        own = {group: rate.interval(method, within) for group, rate in known.items()}
-        return {
-            group: Interval(i.low, i.high, level, i.method + (", simultaneous" if simultaneous else ""), notes=i.notes)
-            for group, i in own.items()
-        }
-
     def _usable(self, metric: str) -> list[str]:
         return [group for group in self.compared if self.rate(metric, group).comparisons]
 
@@ -530,30 +491,18 @@ class GroupRates(Judged, Groups):
     def _null(self, metric: str, n_resamples: int, rng: Rng) -> Largest | None:
         """The largest gap of equal groups; None where the normal approximation has to do."""
         rates = [self.rate(metric, group) for group in self._usable(metric)]
-        if metric == "far":
-            if self.overall.far.weighting == "identities":
-                return None
-            people = np.array([rate.effective_identities for rate in rates])
-            within = within_groups([rate.tally.impostor for rate in rates], people)
-            return thrown_far(within, n_resamples=n_resamples, rng=rng) if within.few and within.clumps.size else None
-        counted = [rate.counted[0].genuine for rate in rates]
-        made = [part.comparisons > 0 for part in counted]
-        group = np.repeat(np.arange(len(rates)), [np.count_nonzero(kept) for kept in made])
-        if group.size > MOST_PEOPLE:
+        if metric == "frr":
+            parts = [rate.counted[0].genuine for rate in rates]
+            group = np.repeat(np.arange(len(parts)), [part.comparisons.size for part in parts])
+            errors, comparisons = (
+                np.concatenate(arrays) for arrays in zip(*((p.errors[0], p.comparisons) for p in parts), strict=True)
+            )
+            return permuted_frr(group, errors, comparisons, n_resamples=n_resamples, rng=rng)
+        if self.overall.far.weighting == "identities":
             return None
-        e, g = (
-            np.concatenate([values[kept] for values, kept in zip(arrays, made, strict=True)]).astype(np.float64)
-            for arrays in ([part.errors[0] for part in counted], [part.comparisons for part in counted])
-        )
-        return permuted_frr(group, e, g, n_resamples=n_resamples, rng=rng)
-
-    def _cell(self, g: int, h: int) -> CellRate:
-        return self._cells[min(g, h), max(g, h)]
-
-    @cached_property
-    def _cells(self) -> dict[tuple[int, int], CellRate]:
-        size = len(self.groups)
-        return {(g, h): cell_rate(self.sums, g, h) for g in range(size) for h in range(g, size)}
+        people = np.array([rate.effective_identities for rate in rates])
+        within = within_groups([rate.tally.impostor for rate in rates], people)
+        return thrown_far(within, n_resamples=n_resamples, rng=rng)
 
 
 def _sums(rate: Rate) -> DyadicSums:

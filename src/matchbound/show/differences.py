@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Literal
 
 from matchbound.show.columns import (
     COUNTED,
@@ -36,7 +37,8 @@ from matchbound.show.tables import Column, Table, table
 from matchbound.show.terms import metric_name, say
 
 if TYPE_CHECKING:
-    from matchbound.results.comparison import Comparison, SystemsTable
+    from matchbound.results.comparison import SystemsTable
+    from matchbound.results.difference import FamilyRow
     from matchbound.results.groups import GroupRates
     from matchbound.results.interval import Interval
     from matchbound.show.figure import Figure
@@ -46,75 +48,75 @@ MOST_PAIRS = 6
 MOST_ROWS = 15
 # Differences between groups that are listed for each rate, the largest first, unless all are asked for.
 GAPS = 5
-METRICS = ("far", "frr")
+METRICS: tuple[Literal["far", "frr"], ...] = ("far", "frr")
 LIMITS = ("low", "high", "level", "method")
+GROUP_FIELDS = (
+    "what", "metric", "group_a", "group_b", "estimate", *LIMITS, "errors", "comparisons", "identities", "variance",
+    "ratio", "ratio_low", "ratio_high", "p_value",
+)  # fmt: skip
+# Methods that have simultaneous intervals.
+SIMULTANEOUS = ("auto", "dyadic", "latent")
 
 
 # Records
 
 
 def comparison_records(
-    comparison: Comparison,
-    names: tuple[str, str],
+    systems: SystemsTable,
     method: str = "auto",
     level: float = 0.95,
     *,
     metrics: Sequence[str] | None = None,
     **drawn: Any,
 ) -> list[Record]:
-    """FAR, FRR and EER (or `metrics`) of two systems: one record each, of the first system minus the second."""
+    """FAR and FRR of pairs of systems, and EER of two systems alone (or `metrics`), each the first minus the second.
+
+    Of several pairs, intervals and p-values are simultaneous. A method that a number does not have is answered by its
+    default; `drawn` are ``n_resamples`` of bootstraps and ``rng``.
+    """
+    first, *others = systems.comparisons.values()
     if metrics is None:
-        metrics = [difference.metric.split("@")[0] for difference in comparison.differences]
-        metrics += ["eer"] if len(metrics) == 2 else []
+        defined = [difference.metric.split("@")[0] for difference in first.differences]
+        metrics = defined if others or len(defined) < 2 else [*defined, "eer"]
+    drawn = {"rng": drawn.get("rng", 0)} if others else drawn
     records = []
-    for difference in (getattr(comparison, metric) for metric in metrics):
-        chosen = method if method in difference.methods else "auto"
-        interval = difference.interval(chosen, level, **drawn)
-        records.append(_difference_record(difference, names, interval, difference.p_value, comparison))
+    for metric in metrics:
+        known = SIMULTANEOUS if others else getattr(first, metric).methods
+        for row in systems.differences(metric, level, method=method if method in known else "auto", **drawn):
+            difference: Any = row.difference
+            comparison = systems.comparisons[row.a, row.b]
+            at = comparison.target if difference.metric in ("frr@far", "far@frr") else None
+            same = any(note.code == "never-disagree" for note in difference.notes)
+            records.append(
+                {
+                    "metric": difference.metric,
+                    "a": row.a,
+                    "b": row.b,
+                    "threshold_a": difference.threshold_a,
+                    "threshold_b": difference.threshold_b,
+                    **{key: number(getattr(difference, key)) for key in ("rate_a", "rate_b", "estimate")},
+                    **_of_row(row),
+                    "variance": number(difference.variance),
+                    "matched": comparison.matched,
+                    "identities": comparison.n_identities,
+                    **({} if at is None else {"target": at}),
+                    **({"disagree": False} if same else {}),
+                    **weighted(comparison.a.far),
+                }
+            )
     return records
 
 
-def systems_records(
-    systems: SystemsTable,
-    method: str = "auto",
-    level: float = 0.95,
-    *,
-    rng: int = 0,
-    metrics: Sequence[str] = METRICS,
-) -> list[Record]:
-    """FAR and FRR of all pairs of systems with simultaneous intervals."""
-    return [
-        _difference_record(row.difference, (row.a, row.b), row.interval, row.p_value, systems.comparisons[row.a, row.b])
-        for metric in metrics
-        if all(number(rate) is not None for rate in systems.rates(metric).values())
-        for row in systems.differences(metric, level, method=method, rng=rng)
-    ]
-
-
-def _difference_record(
-    difference: Any, names: tuple[str, str], interval: Interval, p_value: float, comparison: Comparison
-) -> Record:
-    """A difference of one number of two systems, A minus B."""
-    ratio = difference.ratio_interval("auto", interval.level)
-    at = comparison.target if difference.metric in ("frr@far", "far@frr") else None
+def _of_row(row: FamilyRow) -> Record:
+    """The interval, the p-value and the ratio of a difference or gap."""
+    ratio = row.difference.as_ratio()
+    limits = ratio.interval("auto", row.interval.level)
     return {
-        "metric": difference.metric,
-        "a": names[0],
-        "b": names[1],
-        "threshold_a": difference.threshold_a,
-        "threshold_b": difference.threshold_b,
-        **{key: number(getattr(difference, key)) for key in ("rate_a", "rate_b", "estimate")},
-        **{key: getattr(interval, key) for key in LIMITS},
-        "ratio": number(difference.ratio),
-        "ratio_low": number(ratio.low),
-        "ratio_high": number(ratio.high),
-        "p_value": number(p_value),
-        "variance": number(difference.variance),
-        "matched": comparison.matched,
-        "identities": comparison.n_identities,
-        **({} if at is None else {"target": at}),
-        **({"disagree": False} if any(note.code == "never-disagree" for note in difference.notes) else {}),
-        **weighted(comparison.a.far),
+        **_limits(row.interval),
+        "ratio": number(ratio.estimate),
+        "ratio_low": number(limits.low),
+        "ratio_high": number(limits.high),
+        "p_value": number(row.p_value),
     }
 
 
@@ -123,40 +125,33 @@ def group_records(rates: GroupRates, method: str = "auto", level: float = 0.95, 
 
     The intervals of rates are by `method`, one at a time; those of gaps are simultaneous over all pairs of groups.
     """
-    records = []
-    for group in rates.groups:
-        for metric in METRICS:
-            rate = getattr(rates[group], metric)
-            interval = rate.interval(method, level) if rate.comparisons else None
-            records.append(_group_record("within", metric, (group, group), rate, interval))
-    for i, one in enumerate(rates.groups):
-        for two in rates.groups[i + 1 :]:
-            cell = rates.between(one, two)
-            if cell.comparisons:
-                records.append(_group_record("between", "far", (one, two), cell, cell.interval(level)))
+    parts = [(group, rate) for group in rates.groups for rate in (rates[group].far, rates[group].frr)]
+    records = [
+        _group_record("within", rate, (group, group))
+        | (_limits(rate.interval(method, level)) if rate.comparisons else {})
+        | {"errors": rate.errors, "comparisons": rate.comparisons, "identities": rate.n_identities}
+        for group, rate in parts
+    ]
+    between = [rates.between(*pair) for pair in combinations(rates.groups, 2)]
+    records += [
+        _group_record("between", cell, (cell.group_a, cell.group_b))
+        | _limits(cell.interval("auto", level))
+        | {"errors": cell.errors, "comparisons": cell.comparisons}
+        for cell in between
+        if cell.comparisons
+    ]
     gap_method = method if method in ("auto", "latent", "wilson") else "auto"
-    for metric in METRICS:
-        for row in rates.gaps(metric, level, method=gap_method, **drawn):  # type: ignore[arg-type]
-            gap, ratio = row.gap, row.gap.ratio_interval("auto", level)
-            record = _group_record("gap", metric, (gap.group_a, gap.group_b), gap, row.interval)
-            record |= {"level": level, "ratio": number(gap.ratio), "p_value": row.p_value}
-            records.append(record | {"ratio_low": number(ratio.low), "ratio_high": number(ratio.high)})
-    return records
+    rows = [row for metric in METRICS for row in rates.gaps(metric, level, method=gap_method, **drawn)]
+    return records + [_group_record("gap", row.difference, (row.a, row.b)) | _of_row(row) for row in rows]
 
 
-def _group_record(what: str, metric: str, groups: tuple[str, str], rate: Any, interval: Interval | None) -> Record:
-    counts = {"errors": "errors", "comparisons": "comparisons", "identities": "n_identities"}
-    return {
-        "what": what,
-        "metric": metric,
-        "group_a": groups[0],
-        "group_b": groups[1],
-        "estimate": number(rate.estimate),
-        **{key: getattr(interval, key, None) for key in LIMITS},
-        **{key: getattr(rate, name, None) if what != "gap" else None for key, name in counts.items()},
-        "variance": number(rate.variance),
-        **dict.fromkeys(("ratio", "ratio_low", "ratio_high", "p_value")),
-    }
+def _group_record(what: str, rate: Any, groups: tuple[str, str]) -> Record:
+    own = {"what": what, "metric": rate.metric, "group_a": groups[0], "group_b": groups[1]}
+    return dict.fromkeys(GROUP_FIELDS) | own | {key: number(getattr(rate, key)) for key in ("estimate", "variance")}
+
+
+def _limits(interval: Interval) -> Record:
+    return {key: getattr(interval, key) for key in LIMITS}
 
 
 # Systems

@@ -327,11 +327,16 @@ def within_groups(parts: Sequence[ImpostorTally], people: FloatArray) -> Within:
     )
 
 
-def thrown_far(within: Within, *, n_resamples: int = 10_000, rng: Rng = 0) -> Largest:
-    """Draws of the largest studentised gap of FAR under the null: error clusters are reassigned to groups at random."""
+def thrown_far(within: Within, *, n_resamples: int = 10_000, rng: Rng = 0) -> Largest | None:
+    """Draws of the largest studentised gap of FAR under the null: error clusters are reassigned to groups at random.
+
+    None where there are no clusters, or too many to fall independently.
+    """
+    if not (within.clumps.size and within.few):
+        return None
 
     def draw(rng: np.random.Generator, size: int) -> FloatArray:
-        return largest_far(within, *throw(within, rng, size))
+        return largest_gap(thrown_moments(within, *throw(within, rng, size)))
 
     return largest_of(draw, n_resamples, rng)
 
@@ -375,11 +380,6 @@ def throw(within: Within, rng: np.random.Generator, size: int) -> tuple[FloatArr
     return s.reshape(size, people), nn.reshape(size, n2.size)
 
 
-def largest_far(within: Within, s: FloatArray, nn: FloatArray) -> FloatArray:
-    """The largest gap of each draw, shape (B,), from S_i, shape (B, U), and Σn_ij² of each group, shape (B, H)."""
-    return _largest_gap(thrown_moments(within, s, nn))
-
-
 def thrown_moments(within: Within, s: FloatArray, nn: FloatArray) -> GroupMoments:
     """What the test of a gap needs of each draw and group, arrays that broadcast to shape (B, H).
 
@@ -397,17 +397,21 @@ def thrown_moments(within: Within, s: FloatArray, nn: FloatArray) -> GroupMoment
 
 def permuted_frr(
     group: IntArray, errors: FloatArray, comparisons: FloatArray, *, n_resamples: int = 10_000, rng: Rng = 0
-) -> Largest:
-    """Draws of the largest studentised gap of FRR when people are dealt to the groups anew.
+) -> Largest | None:
+    """Draws of the largest studentised gap of FRR under the null: identities are permuted between groups.
 
-    Each group keeps its number of people; effective identities are T²/Σg².
+    Each group keeps its number of people; effective identities are T²/Σg². None where people are too many.
 
-    - group, errors, comparisons, shape (U,): the group of each identity as for `Within`, e_i, and g_i > 0.
+    - group, errors, comparisons, shape (U,): the group of each identity as for `Within`, e_i and g_i.
     """
+    kept = comparisons > 0
+    if np.count_nonzero(kept) > MOST_PEOPLE:
+        return None
+    group, errors, comparisons = group[kept], errors[kept].astype(np.float64), comparisons[kept].astype(np.float64)
 
     def draw(rng: np.random.Generator, size: int) -> FloatArray:
         order = rng.permuted(np.broadcast_to(np.arange(group.size), (size, group.size)), axis=1)
-        return _largest_gap(permuted_moments(group, errors[order], comparisons[order]))
+        return largest_gap(permuted_moments(group, errors[order], comparisons[order]))
 
     return largest_of(draw, n_resamples, rng)
 
@@ -429,7 +433,7 @@ def _choose(rng: np.random.Generator, weights: FloatArray, count: int) -> IntArr
     return result
 
 
-def _largest_gap(drawn: GroupMoments) -> FloatArray:
+def largest_gap(drawn: GroupMoments) -> FloatArray:
     """The largest gap over all pairs of groups on the normal scale, (B, H) → (B,)."""
     one, two = np.triu_indices(drawn.rate.shape[1], k=1)
     statistic, freedom = gap_statistic(drawn.columns(one), drawn.columns(two))
