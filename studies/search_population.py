@@ -111,9 +111,8 @@ class SearchPopulation:
         scores = self.scores[np.ix_(rows, gallery)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MatchboundWarning)
-            lists = Candidates.from_matrix(
-                scores, gallery=np.arange(gallery.size), identity=labels, candidates=gallery.size
-            )
+            everybody = np.broadcast_to(np.arange(gallery.size), scores.shape)
+            lists = Candidates.from_arrays(everybody, scores, gallery=np.arange(gallery.size), identity=labels)
             return search(lists, protocol=protocol)
 
     def fixed_fpir(self, gallery: IntArray, threshold: float) -> float:

@@ -229,20 +229,14 @@ def set_cuts(lists: Any, columns: Any, kind: int, offset: Any, shift: Any, per_u
     return np.array(made)
 
 
-def nth_largest(values: Any, place: int, _: Any) -> Any:
-    """The place-th largest number of each row."""
-    return np.array([sorted(row.tolist())[-place] for row in values])
-
-
-def list_hits(columns: Any, probes: Any, enrolled: Any, row0: int, least: Any, strict: bool, _: Any, found: int) -> Any:
-    """(probe, person) of each column that reaches the least score of a probe, in order."""
-    assert found == 0
+def list_hits(columns: Any, probes: Any, enrolled: Any, at: Any, least: Any, strict: bool, _: Any) -> Any:
+    """(place, person) of each column that reaches the least score of a probe, in order."""
     made = []
     for r, level in enumerate(least.tolist()):
         for c in range(columns.first, columns.first + columns.width):
-            mine = _column_score(probes, row0 + r, enrolled, c)
-            if enrolled.owner[c] != probes.own[row0 + r] and (mine > level or (mine == level and not strict)):
-                made.append((row0 + r, int(enrolled.owner[c])))
+            mine = _column_score(probes, at[r], enrolled, c)
+            if enrolled.owner[c] != probes.own[at[r]] and (mine > level or (mine == level and not strict)):
+                made.append((r, int(enrolled.owner[c])))
     return made
 
 

@@ -36,7 +36,6 @@ from matchbound.notes import Note as Note
 from matchbound.planning.plan import plan as plan
 from matchbound.planning.protocol import design_protocol as design_protocol
 from matchbound.planning.protocol import score_protocol as score_protocol
-from matchbound.planning.searches import plan_search as plan_search
 from matchbound.readers.candidates import read_candidates as read_candidates
 from matchbound.readers.people import read_failures as read_failures
 from matchbound.readers.read import read as read

@@ -108,4 +108,4 @@ def test_groups_are_parts_of_the_searches(two: tuple[results.Searches, results.S
     with pytest.raises(mb.UsageError, match="no group 'middle'"):
         groups["middle"]
     with pytest.raises(mb.UsageError, match="no groups"):
-        results.Searches(found.tally).by_group(0.7)
+        results.Searches(found.lists).by_group(0.7)

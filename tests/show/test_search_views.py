@@ -33,23 +33,23 @@ def found() -> results.Searches:
 
 
 def test_curves_are_the_rates(found: results.Searches) -> None:
-    curve = found.trade_off(rank=2)
+    curve = found.curve(rank=2)
     at = int(np.argmin(np.abs(curve.x - 0.05)))
     point = found.fnir_at_fpir(float(curve.x[at]), rank=2)
     assert curve.estimate[at] == point.estimate
     np.testing.assert_allclose([curve.low[at], curve.high[at]], tuple(point.interval()), rtol=0.05)
-    ranks = found.cmc_curve(ranks=6)
-    assert ranks.x.tolist() == [1, 2, 3, 4, 5, 6]
+    ranks = found.curve("cmc")
+    assert ranks.x.tolist() == list(range(1, 21))
     assert ranks.estimate[4] == found.cmc(5).estimate
     assert tuple(found.cmc(5).interval()) == (ranks.low[4], ranks.high[4])
-    grown = found.size_curve(0.62)
+    grown = found.curve("size", threshold=0.62)
     assert np.all(np.diff(grown.estimate) >= 0.0)
     at = grown.x.tolist().index(80)
     assert grown.estimate[at] == pytest.approx(found.fpir(0.62).estimate)
     assert np.all(grown.independent >= grown.estimate - 1e-12)
-    chosen = found.size_curve(0.62, sizes=[40, 160, 100_000])
-    assert chosen.x.tolist() == [40, 160]
-    assert chosen.high[1] == found.at_gallery_size(160, 0.62).interval().high
+    assert grown.x[[0, -1]].tolist() == [20, 640]
+    place = grown.x.tolist().index(160)
+    assert grown.high[place] == found.at_gallery_size(160, 0.62).interval().high
 
 
 def test_plots(found: results.Searches) -> None:
@@ -89,28 +89,6 @@ def test_the_page_says_what_the_results_say(found: results.Searches, tmp_path: P
     assert not (tmp_path / "other.html").exists()
 
 
-def test_plans_meet_their_bound(found: results.Searches) -> None:
-    made = mb.plan_search(fpir=0.01, upper=0.02, gallery=500, probes_per_person=2)
-    assert made.bound <= 0.02
-    assert made.searches == 2 * made.people
-    assert made.people_without_hits < made.people
-    assert "0.0" not in str(made).split()[4]
-    more = mb.plan_search(fpir=0.01, upper=0.02, gallery=500, probes_per_person=4)
-    assert more.people <= made.people
-    piloted = mb.plan_search(fpir=0.01, upper=0.02, gallery=500, probes_per_person=2, pilot=found)
-    assert piloted.same_person != made.same_person
-    for wrong in (
-        {"fpir": 0.02, "upper": 0.01, "gallery": 500},
-        {"fpir": 0.01, "upper": 0.02, "gallery": 1},
-        {"fpir": 0.0, "upper": 0.02, "gallery": 500},
-        {"fpir": 0.01, "upper": 0.02, "gallery": 500, "level": 2.0},
-    ):
-        with pytest.raises(mb.UsageError):
-            mb.plan_search(**wrong)  # type: ignore[arg-type]
-    with pytest.raises(mb.DataError, match="itself varies too much"):
-        mb.plan_search(fpir=0.1, upper=0.105, gallery=5)
-
-
 def test_the_gamma_law_recovers_itself() -> None:
     shape, rate = 0.7, 0.002
     at = {n: 1.0 - (1.0 + n * rate / shape) ** -shape for n in (100, 400)}
@@ -140,9 +118,9 @@ def test_a_search_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     assert len(again) <= 19 - seen[-1]  # of 19 blocks, those that were done are not done again
     assert not path.exists()
     for part in ("score", "holder"):
-        assert np.array_equal(getattr(resumed.tally.nonmated, part), getattr(whole.tally.nonmated, part))
-        assert np.array_equal(getattr(resumed.tally.mated, part), getattr(whole.tally.mated, part))
-    assert np.array_equal(resumed.tally.mated.mate, whole.tally.mated.mate)
+        assert np.array_equal(getattr(resumed.nonmated, part), getattr(whole.nonmated, part))
+        assert np.array_equal(getattr(resumed.mated, part), getattr(whole.mated, part))
+    assert np.array_equal(resumed.mated.mate, whole.mated.mate)
 
 
 def test_a_cluster_finds_the_same() -> None:
@@ -154,8 +132,8 @@ def test_a_cluster_finds_the_same() -> None:
     settings = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": ":0"}
     with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
         there = mb.search(gallery, probes, executor=mb.DaskExecutor(client))
-    assert np.array_equal(here.tally.nonmated.score, there.tally.nonmated.score)
-    assert np.array_equal(here.tally.nonmated.holder, there.tally.nonmated.holder)
+    assert np.array_equal(here.nonmated.score, there.nonmated.score)
+    assert np.array_equal(here.nonmated.holder, there.nonmated.holder)
     job = counting.make_job(gallery, probes, gallery.codes, np.full(200, -1), 20, "max", 3)
     import pickle
 

@@ -41,8 +41,7 @@ def as_genuine(person: np.ndarray, score: np.ndarray) -> mb.Comparisons:
 
 @pytest.mark.parametrize("threshold", [0.686836, 0.647488, 0.58635])
 def test_fpir_of_a_fixed_gallery_is_an_frr(found: results.Searches, threshold: float) -> None:
-    part = found.tally.nonmated
-    genuine = as_genuine(part.person, -part.score[:, 0])
+    genuine = as_genuine(found.nonmated.identity, -found.nonmated.score[:, 0])
     frr = mb.evaluate(genuine, float(np.nextafter(-threshold, np.inf))).frr
     fpir = found.fpir(threshold)
     assert (frr.errors, frr.comparisons) == (fpir.errors, fpir.searches)

@@ -51,7 +51,7 @@ def test_a_draw_is_a_search(population: SearchPopulation) -> None:
     found, gallery = population.draw(np.random.default_rng(1), 3, 4)
     assert found.gallery_size == 3
     assert found.n_mated == int(np.isin(population.owner, gallery).sum())
-    assert found.tally.nonmated.people.size == 4
+    assert np.unique(found.nonmated.identity).size == 4
     rotating = population.draw_rotating(np.random.default_rng(2), 4)
     assert rotating.rotating
     assert rotating.n_nonmated == rotating.n_mated

@@ -125,20 +125,20 @@ def search(
         depth = max(2, min(int(candidates) + 1, labels.size))
         job = make_job(gallery, probes, codes, own[: len(probes)], int(labels.size), fuse, depth)
         best = search_all(job, RunOptions(workers, executor, progress, checkpoint, checkpoint_every))
-        notes = [
-            *(
-                note.about(name)
-                for name, data in (("gallery", gallery), ("probes", probes))
-                for note in data.findings()
-            ),
-            *_repeated(job, *best),
-        ]
+        notes = [note.about("gallery") for note in gallery.findings()]
+        notes += [note.about("probes") for note in probes.findings()]
+        notes += _repeated(job, *best)
         failed = own.size - len(probes)
         mate, holder, score = (
             np.concatenate([part, np.full((failed, *part.shape[1:]), nobody, dtype=part.dtype)])
             for part, nobody in zip(best, (-np.inf, -1, -np.inf), strict=True)
         )
-        lists = Candidates.from_scores(labels, shown, own, (mate, holder, score), gallery.distance, job, tuple(notes))
+        end = np.where(depth < labels.size - (own >= 0), score[:, -1], -np.inf)
+        ranks = depth - 1 if np.isfinite(end).any() else int(labels.size)
+        lists = Candidates(
+            labels, shown, own, mate, holder, score, end, np.arange(own.size), ranks,
+            distance=gallery.distance, source=job.reached, notes=tuple(notes),
+        )  # fmt: skip
         if probes.group is not None:
             people = probes.identities if shown.dtype.kind in "iu" else as_text(probes.identities)
             group = dict(zip(people.tolist(), probes.group.tolist(), strict=True))
@@ -150,7 +150,7 @@ def search(
         every_note.append(NO_MATES)
     for note in every_note:
         warnings.warn(note, MatchboundWarning, stacklevel=2)
-    return Searches(lists.tally(rotating), tuple(every_note), group)
+    return Searches(lists, rotating, tuple(every_note), group)
 
 
 def _check(gallery: Embeddings, probes: Embeddings | None, fuse: str, failed_probes: ArrayLike | None) -> None:
@@ -322,13 +322,9 @@ def _at_fpir(a: Searches, b: Searches, fpir: float, rank: int) -> SearchDifferen
 
 
 def _check_same(a: Searches, b: Searches) -> None:
-    first, second = a.tally, b.tally
-    if not np.array_equal(first.gallery, second.gallery):
+    if not np.array_equal(a.lists.gallery, b.lists.gallery):
         raise DataError("the two systems have different people enrolled; compare them on one gallery")
-    same = np.array_equal(first.mated.person, second.mated.person) and np.array_equal(
-        first.nonmated.people[first.nonmated.person], second.nonmated.people[second.nonmated.person]
-    )
-    if not same:
+    if a.rotating != b.rotating or not np.array_equal(a.lists.identity, b.lists.identity):
         raise DataError("the two systems were searched with different probes; give the same probes in the same order")
 
 
@@ -351,20 +347,24 @@ def search_records(
     asked += [{"metric": "cmc", "rank": rank} for rank in ranks]
     asked += [{"metric": "fnir@fpir", "given": rate, "fpir": rate, "rank": rank} for rate in fpirs for rank in ranks]
     asked += [{"metric": "fpir@size", "given": n, "size": n, "threshold": at} for n in sizes for at in thresholds]
-    return [_record(found, each, method, level, target) for each in asked]
+    records: list[Record] = []
+    for each in asked:
+        try:
+            number = _read(found, each, target)
+        except DataError as missing:
+            warnings.warn(Note("not-countable", str(missing)), MatchboundWarning, stacklevel=2)
+            nothing = {"threshold": None, "estimate": None, **limits_record(None), "level": level}
+            records.append({**nothing, "gallery": found.gallery_size, "target": target, **each})
+        else:
+            records.append(number.record(number.interval(_method(number, method), level)))
+    return records
 
 
-def _record(found: Searches, asked: dict[str, Any], method: str, level: float, target: str) -> Record:
-    try:
-        number: SearchNumber = METRICS[asked["metric"]].read["searches"](found, asked)
-        number._must_be_defined()
-    except DataError as error:
-        warnings.warn(Note("not-countable", str(error)), MatchboundWarning, stacklevel=3)
-        nothing = {"threshold": None, "estimate": None, **limits_record(None), "level": level}
-        return {**nothing, "gallery": found.gallery_size, "target": target, **asked}
-    if not isinstance(number, RateAtSize):
-        number = replace(number, gallery=gallery_named(target))  # type: ignore[type-var]
-    return number.record(number.interval(_method(number, method), level))
+def _read(found: Searches, asked: dict[str, Any], target: str) -> SearchNumber:
+    """A number with intervals for a random or for a fixed gallery; of another gallery always for a random one."""
+    number: Any = METRICS[asked["metric"]].read["searches"](found, asked)
+    number._must_be_defined()
+    return number if isinstance(number, RateAtSize) else replace(number, gallery=gallery_named(target))
 
 
 def _method(number: Number, method: str) -> str:

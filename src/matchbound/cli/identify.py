@@ -125,7 +125,7 @@ def identify(
         first, second = own_names([probes[-1], against_probes])
         tables.append(search_comparison_table(parts["comparison"], (first, second)))
     rotating = "rotating" if found.rotating else "separate"
-    RUN.get().decided |= {"protocol": rotating, "distance": found.tally.distance}
+    RUN.get().decided |= {"protocol": rotating, "distance": found.lists.distance}
     if report is not None:
         from matchbound.report.make import write_report
 
@@ -141,7 +141,7 @@ def _of_people(found: Searches, path: str, column: str | None) -> dict[Any, str]
     """The group of everybody who is enrolled or searched for, from a table of people."""
     from matchbound.readers.people import groups_of
 
-    who = list(dict.fromkeys([*found.tally.gallery.tolist(), *found.tally.nonmated.people.tolist()]))
+    who = list(dict.fromkeys([*found.lists.gallery.tolist(), *found.nonmated.identity.tolist()]))
     groups = groups_of(path, [column] if column else [], np.array([str(person) for person in who]))
     return {person: groups[str(person)] for person in who}
 

@@ -1,21 +1,22 @@
 """Search a gallery: the best candidates of every probe, in one streamed pass.
 
-Probes are cut into blocks. A block reads the whole gallery in pieces, as a float32 product that rules out nearly every
-candidate; what may be among the best is scored exactly in float64, so that the lists do not depend on blocks, threads
-or the order of the sums of the product. Only the lists are kept.
+Probes are cut into blocks. A block meets the whole gallery in pieces: products of rows rounded to bytes rule out nearly
+every candidate, and what may be among the best is scored exactly in float64, so that the lists do not depend on blocks,
+threads or rounding. Only the lists are kept.
 
-The oriented value of a probe and a column is as in `matchbound.counting.factors`. Its product in float32 is at most
-`band` away. On processors with 8-bit dot-product instructions, probes and columns are rounded and ruled out as in
-`matchbound.counting.screen`, with u_x = h_x − max‖t·p‖·‖e‖ and u_y = h_y − max‖x‖·‖f‖.
+The oriented value of a probe and a column is as in `matchbound.counting.factors`. Probes and columns are rounded and
+ruled out as in `matchbound.counting.screen`, with u_x = h_x − max‖t·p‖·‖e‖ and u_y = h_y − max‖x‖·‖f‖. Of long vectors
+the first `MOST_BYTES` coordinates are rounded to bytes, and the others belong to what rounding loses. (Bytes take a
+third of the time of float32 products of a gallery that is kept in float32: 2,000 probes, 100,000 people, 256 numbers.)
 
-A gallery is not copied: floats are made piece by piece, again for each block of probes; bytes are kept, a quarter of
-float32.
+A gallery is not copied: its bytes are kept, a quarter of float32.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,149 +28,198 @@ from matchbound.counting.checkpoint import fingerprint
 from matchbound.counting.executors import Resume, RunOptions, run_all
 from matchbound.counting.factors import rounding_band
 from matchbound.counting.run import Partial
-from matchbound.counting.screen import best_kind, best_step
-from matchbound.counting.threads import available_cores, in_slices, one_blas_thread
+from matchbound.counting.screen import Rounded, best_kind, best_step
+from matchbound.counting.threads import available_cores, in_slices
 from matchbound.data.candidates import MOST_HITS, Reached
 from matchbound.data.embeddings import BLOCK_ROWS, Embeddings, Similarity
 from matchbound.errors import DataError
 from matchbound.scratch import room_for
 
 if TYPE_CHECKING:
-    from matchbound.kernels.screen import Screen
-    from matchbound.kernels.search import Enrolled, Searched
-
+    from matchbound.kernels.search import Columns, Enrolled, Lists, Searched
 
 Float32Array = NDArray[np.float32]
 PIECE_COLUMNS = 1024
 SAMPLE_COLUMNS = 1024
-FEWEST_FOR_BYTES = 1024
-MOST_DIMENSIONS = 8192
-LARGEST = 2.0**28
+MOST_BYTES = 8192
+# No step is finer, so that sums of products of bytes, and what is added to them, fit 32 bits.
+FINEST_STEP = 2.0**-13
 # No row is longer than this, after scaling and rounding to float32.
 REACH = 1.0 + 1e-6
+Fuse = Literal["max", "mean"]
+# How many candidates of each search are kept by default.
+DEPTH = 50
+MOST_ROWS = 512
+# A guess at the last place of a list aims at this many times as many candidates.
+GUESS = 2.5
 
 
-class Scores:
-    """Products of probes and pieces of a gallery, and how far they can be below the exact values.
+class ByteGallery:
+    """A gallery as bytes, which rule candidates out, and all that exact scores need.
 
-    `gallery`, `probes`, `owner` and `own` are as for `SearchJob`.
-
-    - mean: whether scores of several templates are averaged: columns are then people, else templates.
+    Columns stand for templates, or for people where scores of several templates are averaged.
     """
 
-    def __init__(
-        self,
-        gallery: NDArray[Any],
-        probes: NDArray[Any],
-        owner: IntArray,
-        own: IntArray,
-        size: int,
-        similarity: Similarity,
-        mean: bool,
-    ) -> None:
+    def __init__(self, job: SearchJob) -> None:
         from matchbound.kernels.exact import CODES, frozen, row_lengths
         from matchbound.kernels.search import Enrolled, Searched
 
-        kind = CODES[similarity]
-        order = np.argsort(owner, kind="stable")
-        sorted_owner = owner[order]
-        begins = np.flatnonzero(np.append(True, sorted_owner[1:] != sorted_owner[:-1]))
-        start = np.append(begins if mean else np.arange(order.size), order.size).astype(np.int64)
-        people = sorted_owner[begins] if mean else sorted_owner
-        self.similarity = similarity
-        self.columns = int(people.size)
-        lengths, scales = row_lengths(gallery, kind)
+        self.similarity, self.mean = job.similarity, job.fuse == "mean"
+        order = np.argsort(job.owner, kind="stable")
+        owner = job.owner[order]
+        begins = np.flatnonzero(np.append(True, owner[1:] != owner[:-1]))
+        start = np.append(begins if self.mean else np.arange(order.size), order.size).astype(np.int64)
+        people = owner[begins] if self.mean else owner
+        kind = CODES[job.similarity]
+        lengths, scales = row_lengths(job.gallery, kind)
         self.enrolled: Enrolled = Enrolled(
-            frozen(gallery), frozen(lengths), frozen(scales), frozen(people), frozen(order), frozen(start), kind,
+            frozen(job.gallery), frozen(lengths), frozen(scales), frozen(people), frozen(order), frozen(start), kind,
             people.size > begins.size,
         )  # fmt: skip
-        lengths, scales = row_lengths(probes, kind)
-        self.probes: Searched = Searched(frozen(probes), frozen(lengths), frozen(scales), frozen(own))
-        self.first_column = np.searchsorted(people, np.arange(size + 1)).astype(np.int64)
-        self.centre = np.zeros(gallery.shape[1])
-        self.scale = 1.0
-        if similarity == "euclidean":
-            step = max(1, gallery.shape[0] // 2048)
-            self.centre = np.mean(gallery[::step], axis=0, dtype=np.float64)
-        if similarity != "cosine":
-            largest = max(_largest(gallery, self.centre), _largest(probes, self.centre))
-            length = largest * np.sqrt(gallery.shape[1])
+        lengths, scales = row_lengths(job.probes, kind)
+        self.probes: Searched = Searched(frozen(job.probes), frozen(lengths), frozen(scales), frozen(job.own))
+        self.first_column = np.searchsorted(people, np.arange(job.size + 1)).astype(np.int64)
+        self.columns = int(people.size)
+        self.centre, self.scale = np.zeros(job.gallery.shape[1]), 1.0
+        if self.similarity == "euclidean":
+            step = max(1, job.gallery.shape[0] // 2048)
+            self.centre = np.mean(job.gallery[::step], axis=0, dtype=np.float64)
+        if self.similarity != "cosine":
+            largest = max(_largest(job.gallery, self.centre), _largest(job.probes, self.centre))
+            length = largest * np.sqrt(self.centre.size)
             self.scale = 2.0 ** min(-float(np.frexp(length)[1]), 1020.0) if largest > 0.0 else 1.0
+        # Columns at even distances, from which the steps and `guess` are taken.
+        places = np.linspace(0, self.columns - 1, min(SAMPLE_COLUMNS, self.columns)).astype(np.int64)
+        self.sample, self.sample_half = self._columns(places)
+        self._round()
+
+    def _round(self) -> None:
+        """Make the bytes of all columns."""
+        from matchbound.kernels.screen import Portable, pack_panels
+
+        self.kind = best_kind() or Portable
+        head = np.ascontiguousarray(self.sample[:, :MOST_BYTES])
+        self.step, self.row_step = (max(best_step(head, most), FINEST_STEP) for most in (127, self.kind.most))
+        n, self.words, width = self.columns, -(-head.shape[1] // 4), self.kind.lanes * self.kind.vectors
+        panels = room_for((-(-n // width), self.words, width, 4), np.uint8)
+        length, offset, count = np.empty(n), np.empty(n), PIECE_COLUMNS // width
+
+        def fill(start: int, stop: int) -> None:
+            for piece in range(start, stop):
+                places = np.arange(piece * PIECE_COLUMNS, min((piece + 1) * PIECE_COLUMNS, n))
+                rows, half = self._columns(places)
+                rounded = self._rounded(rows, self.step, 127)
+                length[places], offset[places] = rounded.length, half - REACH * rounded.error
+                some = panels[piece * count : piece * count + -(-places.size // width)]
+                pack_panels(rounded.whole, 0, some.shape[0], self.kind.zero, some)
+
+        in_slices(fill, -(-n // PIECE_COLUMNS), None, 1)
+        self.panels, self.longest = panels.reshape(-1), max(float(length.max()) * (1 + 1e-6), REACH)
+        self.starts = np.full(panels.shape[0] * width, -(2**30), dtype=np.int32)
+        self.starts[:n] = -np.floor(offset / self.unit).astype(np.int64)
+
+    @property
+    def unit(self) -> float:
+        """What one unit of a sum of bytes is worth among oriented values."""
+        return self.step * self.row_step
 
     @cached_property
     def band(self) -> float:
-        """How far a product can be from the oriented value (`matchbound.counting.factors.Factors.band`)."""
-        width = self.enrolled.raw.shape[1] + (2 if self.similarity == "euclidean" else 0)
+        """How far rounding can put an oriented value off (`matchbound.counting.factors.Factors.band`)."""
+        width = self.centre.size + (2 if self.similarity == "euclidean" else 0)
         under = 0.0 if self.similarity == "cosine" else float((width + 8) * (2.0**-1074 * self.scale) * self.scale)
         reach = 1.0 + 1e-9
         return 1.01 * rounding_band(width, self.similarity, reach, reach) + under
 
-    def rows(self, start: int, stop: int) -> Float32Array:
-        """Factors of probes, float32, shape (b, w)."""
-        probes, part = self.probes, slice(start, stop)
-        return self._finished(self._unit(probes.raw[part], probes.lengths[part], probes.scales[part]), False)
-
-    def piece(self, columns: IntArray | slice) -> Float32Array:
-        """Factors of columns, float32, shape (c, w)."""
-        enrolled = self.enrolled
-        begins, ends = enrolled.start[:-1][columns], enrolled.start[1:][columns]
-        if bool(np.all(ends - begins == 1)):
-            at = enrolled.order[begins]
-            place: Any = at
-            if at.size and int(at[-1] - at[0]) == at.size - 1 and bool(np.all(at[1:] > at[:-1])):
-                place = slice(int(at[0]), int(at[-1]) + 1)
-            return self._finished(
-                self._unit(enrolled.raw[place], enrolled.lengths[place], enrolled.scales[place]), True
-            )
-        counts = ends - begins
-        firsts = np.cumsum(counts) - counts
-        at = enrolled.order[np.repeat(begins - firsts, counts) + np.arange(int(counts.sum()))]
-        unit = self._unit(enrolled.raw[at], enrolled.lengths[at], enrolled.scales[at])
-        return self._finished(np.add.reduceat(unit, firsts, axis=0) / counts[:, None], True)
-
-    def product(self, rows: Float32Array, start: int, stop: int) -> Float32Array:
-        """Oriented values of some probes and columns start..stop − 1, flat, (stop − start) per row."""
-        product: Float32Array = np.dot(rows, self.piece(slice(start, stop)).T)
-        return product.reshape(-1)
-
-    @cached_property
-    def _sample(self) -> Float32Array:
-        """Columns at even distances."""
-        return self.piece(np.linspace(0, self.columns - 1, min(SAMPLE_COLUMNS, self.columns)).astype(np.int64))
-
-    def guess(self, rows: Float32Array, people: float) -> FloatArray:
-        """For each probe an oriented value that about so many columns reach; −∞ in small galleries."""
-        from matchbound.kernels.search import nth_largest
-
-        sample = self._sample
-        place = int(np.ceil(people * sample.shape[0] / self.columns))
-        if self.columns < 4 * SAMPLE_COLUMNS or place > sample.shape[0] // 4:
-            return np.full(rows.shape[0], -np.inf)
-        out = np.empty(rows.shape[0])
-        nth_largest(np.dot(rows, sample.T), max(place, 1), out)
-        return out
-
-    @cached_property
-    def bytes(self) -> Bytes | None:
-        """The columns as bytes, where this processor multiplies them and the gallery is large enough."""
-        d = self.enrolled.raw.shape[1]
-        if self.columns < FEWEST_FOR_BYTES or not 4 <= d <= MOST_DIMENSIONS or best_kind() is None:
-            return None
-        return make_bytes(self)
-
-    def _unit(self, rows: NDArray[Any], lengths: FloatArray, scales: FloatArray) -> FloatArray:
-        wide = np.asarray(rows, dtype=np.float64)
+    def values(self, scores: FloatArray) -> FloatArray:
+        """Oriented values of oriented scores."""
         if self.similarity == "cosine":
-            return np.asarray(wide * (scales[:, None] / lengths[:, None]))
+            return scores
+        scaled = scores * self.scale
+        return np.asarray(-scaled * scaled / 2.0 if self.similarity == "euclidean" else scaled * self.scale)
+
+    def guess(self, places: IntArray, people: float) -> FloatArray:
+        """For each probe an oriented value that about so many columns reach; −∞ in small galleries."""
+        place = max(int(np.ceil(people * self.sample.shape[0] / self.columns)), 1)
+        if self.columns < 4 * SAMPLE_COLUMNS or place > self.sample.shape[0] // 4:
+            return np.full(places.size, -np.inf)
+        rows, half = self._probes(places)
+        values = rows @ self.sample.T - self.sample_half.astype(np.float32)
+        values.partition(values.shape[1] - place, axis=1)
+        return np.asarray(values[:, -place] - half)
+
+    def passed(self, places: IntArray, lists: Lists) -> Iterator[Columns]:
+        """The gallery piece by piece, with bits of the columns that may belong into the lists of some probes."""
+        from matchbound.kernels.blocks import Tile
+        from matchbound.kernels.screen import STRIP, WORD, fill_bits
+        from matchbound.kernels.search import Columns, set_cuts
+
+        screen, offset, shift = self._screen(places)
+        n, bits = places.size, np.empty((places.size + STRIP) * (PIECE_COLUMNS // WORD), dtype=np.uint64)
+        for at in range(0, self.columns, PIECE_COLUMNS):
+            count = min(PIECE_COLUMNS, self.columns - at)
+            words = -(-count // WORD)
+            columns = Columns(bits, WORD * words, at, count, self.band, self.scale)
+            set_cuts(lists, columns, self.enrolled.kind, offset, shift, 1.0 / self.unit, screen.cuts)
+            fill_bits(screen, Tile(0, n, at, count, False, False, 0.0, 0.0), words, bits)
+            yield columns
+
+    def _screen(self, places: IntArray) -> tuple[Any, FloatArray, IntArray]:
+        """A screen of probes with cuts still to be set; u in units, and what is added to cuts."""
+        from matchbound.kernels.screen import BIAS, SAFE_CHUNK, sum_chunks
+
+        rows, half = self._probes(places)
+        whole, error, _ = self._rounded(rows, self.row_step, self.kind.most)
+        begins, chunk, n = np.empty(0, dtype=np.int16), self.words, places.size
+        if self.kind.wraps:
+            chunk = min(SAFE_CHUNK, self.words)
+            sums = np.empty((n, -(-self.words // chunk), 2), dtype=np.int64)
+            sum_chunks(whole, 0, n, chunk, sums, np.empty_like(sums))
+            begins = (-128 * sums - BIAS).astype(np.int16).reshape(-1)
+            shift = np.full(n, -2 * BIAS * sums.shape[1])
+        else:
+            shift = self.kind.zero * whole.sum(axis=1, dtype=np.int64)
+        cuts, width = np.empty(n, dtype=np.int32), self.kind.lanes * self.kind.vectors
+        screen = self.kind(whole.reshape(-1), self.panels, self.starts, cuts, begins, self.words, chunk, width)
+        return screen, (half - self.longest * error) / self.unit, shift
+
+    def _rounded(self, rows: Float32Array, step: float, most: int) -> Rounded:
+        from matchbound.kernels.screen import round_rows
+
+        head, tail = np.ascontiguousarray(rows[:, :MOST_BYTES]), rows[:, MOST_BYTES:]
+        n = rows.shape[0]
+        rounded = Rounded(np.empty((n, 4 * self.words), dtype=np.int8), np.empty(n), np.empty(n))
+        round_rows(head, step, most, *rounded, np.empty(n))
+        beyond = np.linalg.norm(tail.astype(np.float64), axis=1)
+        return rounded._replace(error=np.hypot(rounded.error, beyond) * (1 + 1e-9))
+
+    def _probes(self, places: IntArray) -> tuple[Float32Array, FloatArray]:
+        """Factors of probes."""
+        return self._factors(self._unit(self.probes, places))
+
+    def _columns(self, columns: IntArray) -> tuple[Float32Array, FloatArray]:
+        """Factors of columns; of several templates, of their mean."""
+        begins = self.enrolled.start[columns]
+        counts = self.enrolled.start[columns + 1] - begins
+        firsts = np.cumsum(counts) - counts
+        places = np.repeat(begins - firsts, counts) + np.arange(int(counts.sum()))
+        unit = self._unit(self.enrolled, self.enrolled.order[places])
+        if self.mean:
+            unit = np.add.reduceat(unit, firsts, axis=0) / counts[:, None]
+        return self._factors(unit)
+
+    def _unit(self, data: Enrolled | Searched, places: IntArray) -> FloatArray:
+        """Rows scaled, and centred for distances, so that none is longer than 1."""
+        wide = np.asarray(data.raw[places], dtype=np.float64)
+        if self.similarity == "cosine":
+            return np.asarray(wide * (data.scales[places] / data.lengths[places])[:, None])
         return np.asarray((wide - self.centre) * self.scale)
 
-    def _finished(self, rows: FloatArray, right: bool) -> Float32Array:
-        """For distances −‖x−y‖²/2 is the product of (x, 1, −‖x‖²/2) and (y, −‖y‖²/2, 1)."""
-        if self.similarity != "euclidean":
-            return rows.astype(np.float32)
-        half = -0.5 * np.einsum("ij,ij->i", rows, rows)
-        ends = [half, np.ones(half.size)] if right else [np.ones(half.size), half]
-        return np.column_stack([rows, *ends]).astype(np.float32)
+    def _factors(self, unit: FloatArray) -> tuple[Float32Array, FloatArray]:
+        """Rows in float32, and h: half their squared lengths for distances, else 0."""
+        euclidean = self.similarity == "euclidean"
+        half = 0.5 * np.einsum("ij,ij->i", unit, unit) if euclidean else np.zeros(unit.shape[0])
+        return unit.astype(np.float32), half
 
 
 def _largest(rows: NDArray[Any], centre: FloatArray) -> float:
@@ -178,100 +228,6 @@ def _largest(rows: NDArray[Any], centre: FloatArray) -> float:
         part = np.abs(np.asarray(rows[start : start + BLOCK_ROWS], dtype=np.float64) - centre)
         largest = max(largest, float(part.max(initial=0.0)))
     return largest
-
-
-@dataclass(frozen=True, eq=False)
-class Bytes:
-    """Columns as bytes, for screens of probes.
-
-    - kind: which instructions; panels (uint8, flat), starts (int32, flat): see `matchbound.kernels.screen.Screen`.
-    - step, row_step: t and s, the steps of columns and of probes.
-    - longest: the largest ‖t·p‖ of all columns.
-    - steps: words of four bytes per row.
-    """
-
-    kind: type[Screen]
-    panels: NDArray[np.uint8] = field(repr=False)
-    starts: NDArray[np.int32] = field(repr=False)
-    step: float
-    row_step: float
-    longest: float
-    steps: int
-
-    @property
-    def unit(self) -> float:
-        """What one unit of a sum is worth among oriented values."""
-        return self.step * self.row_step
-
-    def screen(self, rows: Float32Array, d: int) -> tuple[Screen, FloatArray, IntArray]:
-        """A screen of probes with cuts still to be set; u in units, rounded down, and what is added to cuts."""
-        from matchbound.kernels.screen import BIAS, SAFE_CHUNK, round_rows, sum_chunks
-
-        n, kind = rows.shape[0], self.kind
-        whole = np.empty((n, 4 * self.steps), dtype=np.int8)
-        error, length, square = np.empty(n), np.empty(n), np.empty(n)
-        round_rows(np.ascontiguousarray(rows[:, :d]), self.row_step, kind.most, whole, error, length, square)
-        offset = -max(self.longest, REACH) * error
-        if rows.shape[1] > d:
-            offset = offset - rows[:, d + 1].astype(np.float64)
-        begins, chunk = np.empty(0, dtype=np.int16), self.steps
-        if kind.wraps:
-            chunk = min(SAFE_CHUNK, self.steps)
-            sums = np.empty((n, -(-self.steps // chunk), 2), dtype=np.int64)
-            sum_chunks(whole, 0, n, chunk, sums, np.empty_like(sums))
-            begins = (-128 * sums - BIAS).astype(np.int16).reshape(-1)
-            shift = np.full(n, -2 * BIAS * sums.shape[1])
-        else:
-            shift = kind.zero * whole.sum(axis=1, dtype=np.int64)
-        cuts = np.empty(n, dtype=np.int32)
-        made = kind(
-            whole.reshape(-1), self.panels, self.starts, cuts, begins, self.steps, chunk, kind.lanes * kind.vectors
-        )
-        return made, offset / self.unit, shift
-
-
-def make_bytes(scores: Scores, workers: int | None = None) -> Bytes | None:
-    """The columns of a gallery as bytes; None where the numbers would not fit 32 bits."""
-    from matchbound.kernels.screen import pack_panels, round_rows
-
-    kind = best_kind()
-    d, n = scores.enrolled.raw.shape[1], scores.columns
-    sample = np.ascontiguousarray(scores._sample[:, :d])
-    if kind is None or not sample.any():
-        return None
-    step = best_step(sample, 127)
-    row_step = step if kind.most == 127 else best_step(sample, kind.most)
-    words, width = -(-d // 4), kind.lanes * kind.vectors
-    panels = room_for((-(-n // width), words, width, 4), np.uint8)
-    error, length, square, half = np.empty(n), np.empty(n), np.empty(n), np.zeros(n)
-    count = PIECE_COLUMNS // width
-
-    def fill(start: int, stop: int) -> None:
-        for first in range(start, stop):
-            part = slice(first * PIECE_COLUMNS, min((first + 1) * PIECE_COLUMNS, n))
-            rows = scores.piece(part)
-            whole = np.empty((rows.shape[0], 4 * words), dtype=np.int8)
-            round_rows(np.ascontiguousarray(rows[:, :d]), step, 127, whole, error[part], length[part], square[part])
-            if rows.shape[1] > d:
-                half[part] = -rows[:, d].astype(np.float64)
-            some = panels[first * count : first * count + -(-rows.shape[0] // width)]
-            pack_panels(whole, 0, some.shape[0], kind.zero, some)
-
-    in_slices(fill, -(-n // PIECE_COLUMNS), workers, 1)
-    offset = (half - REACH * error) / (step * row_step)
-    if not np.abs(offset).max() < LARGEST:
-        return None
-    starts = np.full(panels.shape[0] * width, -(2**30), dtype=np.int32)
-    starts[:n] = -np.floor(offset).astype(np.int64)
-    return Bytes(kind, panels.reshape(-1), starts, step, row_step, float(length.max()) * (1 + 1e-6), words)
-
-
-Fuse = Literal["max", "mean"]
-# How many candidates of each search are kept by default.
-DEPTH = 50
-MOST_ROWS = 512
-# A guess at the last place of a list aims at this many times as many candidates.
-GUESS = 2.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,6 +251,14 @@ class SearchJob:
     depth: int
     rows: int
 
+    def parts(self) -> tuple[Any, ...]:
+        """All of it, in order."""
+        return tuple(getattr(self, part.name) for part in fields(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What goes to another process is the data; the rest is made there."""
+        return SearchJob, self.parts()
+
     @property
     def n_blocks(self) -> int:
         return -(-int(self.probes.shape[0]) // self.rows)
@@ -303,176 +267,125 @@ class SearchJob:
         return SearchWorker(self)
 
     @cached_property
-    def scores(self) -> Scores:
-        mean = self.fuse == "mean"
-        return Scores(self.gallery, self.probes, self.owner, self.own, self.size, self.similarity, mean)
+    def prepared(self) -> ByteGallery:
+        return ByteGallery(self)
 
-    @property
-    def searches(self) -> int:
-        return int(self.probes.shape[0])
+    def reached(self, searches: IntArray, least: FloatArray, strict: bool) -> Reached:
+        """Who reaches (or exceeds) the least oriented score of each of some searches, the mate left out.
 
-    def reached(self, least: FloatArray, strict: bool, workers: int | None = None) -> Reached:
-        """Enrolled people, the mate left out, who reach (or exceed) the least score of each probe, shape (n,)."""
-        from matchbound.kernels.search import Columns, list_hits
+        - searches, least, shape (n,): numbers of probes, ascending. Searches behind the last probe reach nobody.
+        """
+        from matchbound.kernels.search import Lists, list_hits
 
-        scores, hits = self.scores, np.zeros(self.searches, dtype=np.int64)
+        gallery, hits = self.prepared, np.zeros(searches.size, dtype=np.int64)
+        count = int(np.searchsorted(searches, self.probes.shape[0]))
 
         def block(start: int) -> IntArray:
-            stop = min(start + MOST_ROWS, self.searches)
-            rows = scores.rows(start, stop)
-            found: list[IntArray] = [np.empty((0, 2), dtype=np.int64)]
-            for at in range(0, scores.columns, PIECE_COLUMNS):
-                end = min(at + PIECE_COLUMNS, scores.columns)
-                columns = Columns(scores.product(rows, at, end), end - at, at, end - at, scores.band, scores.scale)
-                count, room = 4096, found[0]
-                while count > room.shape[0]:
-                    room = np.empty((count, 2), dtype=np.int64)
-                    count = list_hits(
-                        columns, scores.probes, scores.enrolled, start, least[start:stop], strict, room, 0
-                    )
-                found.append(room[:count].copy())
+            part = slice(start, min(start + MOST_ROWS, count))
+            places, room = searches[part], np.empty((MOST_ROWS * PIECE_COLUMNS, 2), dtype=np.int64)
+            none, found = np.full((places.size, 1), -np.inf), [room[:0]]
+            for columns in gallery.passed(places, Lists(none, none, gallery.values(least[part]))):
+                size = list_hits(columns, gallery.probes, gallery.enrolled, places, least[part], strict, room)
+                found.append(room[:size].copy())
             pairs = np.concatenate(found)
-            return np.unique(pairs, axis=0) if scores.enrolled.shared else pairs
+            pairs[:, 0] += start
+            return np.unique(pairs, axis=0) if gallery.enrolled.shared else pairs
 
-        lists: list[IntArray] = []
-        with one_blas_thread(), ThreadPoolExecutor(workers or available_cores()) as pool:
-            for pairs in pool.map(block, range(0, self.searches, MOST_ROWS)):
+        lists = [np.empty((0, 2), dtype=np.int64)]
+        with ThreadPoolExecutor(available_cores()) as pool:
+            for pairs in pool.map(block, range(0, count, MOST_ROWS)):
                 hits += np.bincount(pairs[:, 0], minlength=hits.size)
                 lists.append(pairs if hits.sum() <= MOST_HITS else pairs[:0])
         if hits.sum() > MOST_HITS:
             return Reached(hits, None, None)
-        probe, holder = np.concatenate([np.empty((0, 2), dtype=np.int64), *lists]).T
+        probe, holder = np.concatenate(lists).T
         return Reached(hits, probe, holder)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """What goes to another process is the data; the rest is made there."""
-        data = (self.gallery, self.probes, self.owner, self.own)
-        return SearchJob, (*data, self.size, self.similarity, self.fuse, self.depth, self.rows)
+
+# (mate, holder, score) of some probes, shapes (b,), (b, k), (b, k); see `matchbound.data.candidates`.
+Best = tuple[FloatArray, IntArray, FloatArray]
+NAMES = ("mate", "holder", "score")
 
 
 @dataclass(eq=False)
-class Found(Partial):
-    """By block of probes (mate, holder, score), shapes (b,), (b, k), (b, k); see `matchbound.data.candidates`."""
+class BestFound(Partial):
+    """The best candidates by block of probes, `depth` of each."""
 
-    parts: dict[int, tuple[FloatArray, IntArray, FloatArray]] = field(default_factory=dict)
+    depth: int
+    parts: dict[int, Best] = field(default_factory=dict)
     blocks: set[int] = field(default_factory=set)
     sound: bool = True
 
-    def copy(self) -> Found:
+    def copy(self) -> BestFound:
         """The same; the lists themselves never change."""
-        return Found(dict(self.parts), set(self.blocks), self.sound)
+        return BestFound(self.depth, dict(self.parts), set(self.blocks), self.sound)
 
-    def join(self, other: Found, workers: int | None) -> None:
+    def join(self, other: BestFound, workers: int | None) -> None:
         self.parts |= other.parts
 
+    def lists(self) -> Best:
+        """One after another, in the order of the blocks."""
+        none = np.empty(0), np.empty((0, self.depth), dtype=np.int64), np.empty((0, self.depth))
+        several = [none, *(self.parts[block] for block in sorted(self.parts))]
+        mate, holder, score = (np.concatenate(part) for part in zip(*several, strict=True))
+        return mate, holder, score
+
     def state(self) -> dict[str, NDArray[Any]]:
-        """The lists of its blocks, one after another in the order of the blocks."""
-        parts = [self.parts[block] for block in sorted(self.parts)]
-        if not parts:
-            return {}
-        mate, holder, score = (np.concatenate([part[k] for part in parts]) for k in range(3))
-        return {"mate": mate, "holder": holder, "score": score}
+        return dict(zip(NAMES, self.lists(), strict=True))
 
     @staticmethod
-    def restore(state: dict[str, NDArray[Any]], blocks: set[int], job: SearchJob) -> Found:
+    def restore(state: dict[str, NDArray[Any]], blocks: set[int], job: SearchJob) -> BestFound:
         """What `state` gave; DataError where it cannot be of this run."""
-        n = job.probes.shape[0]
-        sizes = {block: min((block + 1) * job.rows, n) - block * job.rows for block in sorted(blocks)}
-        total = sum(sizes.values())
-        if not total and not state:
-            return Found()
-        shapes = {"mate": (total,), "holder": (total, job.depth), "score": (total, job.depth)}
+        total, order = int(job.probes.shape[0]), sorted(blocks)
+        ends = np.cumsum([min((block + 1) * job.rows, total) - block * job.rows for block in order], dtype=np.int64)
+        count = int(ends[-1]) if blocks else 0
+        shapes = {"mate": (count,), "holder": (count, job.depth), "score": (count, job.depth)}
         kinds = {"mate": np.float64, "holder": np.int64, "score": np.float64}
         if {name: part.shape for name, part in state.items()} != shapes:
             raise DataError("its lists have other lengths")
-        if any(state[name].dtype != kind for name, kind in kinds.items()) or state["holder"].max() >= job.size:
+        if (
+            any(state[name].dtype != kind for name, kind in kinds.items())
+            or state["holder"].max(initial=-1) >= job.size
+        ):
             raise DataError("its lists are of another gallery")
-        ends = np.cumsum(list(sizes.values()))
-        lists = [np.split(state[name], ends[:-1]) for name in shapes]
-        return Found(dict(zip(sizes, zip(*lists, strict=True), strict=True)), blocks)
+        lists = zip(*(np.split(state[name], ends[:-1]) for name in NAMES), strict=True)
+        return BestFound(job.depth, dict(zip(order, lists, strict=False)), blocks)
 
 
 class SearchWorker:
     """Searches with one block of probes at a time."""
 
     def __init__(self, job: SearchJob) -> None:
-        self.partial = Found()
-        self._job = job
-        self._scores = job.scores
+        self.partial = BestFound(job.depth)
+        self._job, self._gallery = job, job.prepared
 
     def add(self, block: int) -> None:
-        from matchbound.kernels.search import mate_scores
+        from matchbound.kernels.search import Lists, keep_best, mate_scores
 
-        job, scores = self._job, self._scores
-        start = block * job.rows
-        stop = min(start + job.rows, job.probes.shape[0])
-        mate = np.empty(stop - start)
-        mate_scores(scores.probes, scores.enrolled, scores.first_column, start, mate)
-        score = np.full((stop - start, job.depth), -np.inf)
-        holder = np.full(score.shape, -1, dtype=np.int64)
-        rows, short = scores.rows(start, stop), np.arange(stop - start)
-        enough = GUESS * job.depth * scores.columns / job.size
+        job, gallery = self._job, self._gallery
+        short = places = np.arange(block * job.rows, min((block + 1) * job.rows, job.probes.shape[0]))
+        mate = np.empty(places.size)
+        mate_scores(gallery.probes, gallery.enrolled, gallery.first_column, int(places[0]), mate)
+        score, holder = np.full((places.size, job.depth), -np.inf), np.full((places.size, job.depth), -1)
+        enough = GUESS * job.depth * gallery.columns / job.size
         while short.size:  # lists that a guess leaves unfilled are made again with a lower one
-            least = scores.guess(rows[short], enough)
-            part, holders = np.full((short.size, job.depth), -np.inf), np.full((short.size, job.depth), -1)
-            self._search(rows[short], start + short, least, part, holders)
-            score[short], holder[short] = part, holders
-            short = short[np.isneginf(part[:, -1]) & (least > -np.inf)]
+            lists = Lists(np.full((short.size, job.depth), -np.inf), np.full((short.size, job.depth), -1),
+                          gallery.guess(short, enough))  # fmt: skip
+            for columns in gallery.passed(short, lists):
+                keep_best(columns, gallery.probes, gallery.enrolled, short, lists)
+            score[short - places[0]], holder[short - places[0]] = lists.score, lists.holder
+            short = short[np.isneginf(lists.score[:, -1]) & (lists.least > -np.inf)]
             enough *= 4.0
         self.partial.parts[block] = (mate, holder, score)
-
-    def _search(
-        self, rows: NDArray[np.float32], places: IntArray, least: FloatArray, score: FloatArray, holder: IntArray
-    ) -> None:
-        """Fill the lists of some probes, whose factors are given."""
-        from matchbound.kernels.search import Columns, Lists, keep_best
-
-        scores = self._scores
-        coarse = scores.bytes
-        if coarse is not None:
-            self._search_bytes(coarse, rows, places, least, score, holder)
-            return
-        for at in range(0, scores.columns, PIECE_COLUMNS):
-            end = min(at + PIECE_COLUMNS, scores.columns)
-            columns = Columns(scores.product(rows, at, end), end - at, at, end - at, scores.band, scores.scale)
-            keep_best(columns, scores.probes, scores.enrolled, places, Lists(score, holder, least))
-
-    def _search_bytes(
-        self,
-        coarse: Bytes,
-        rows: NDArray[np.float32],
-        places: IntArray,
-        least: FloatArray,
-        score: FloatArray,
-        holder: IntArray,
-    ) -> None:
-        from matchbound.kernels.blocks import Tile
-        from matchbound.kernels.screen import STRIP, WORD, fill_bits
-        from matchbound.kernels.search import Columns, Lists, keep_best_of_bits, set_cuts
-
-        scores, n = self._scores, rows.shape[0]
-        screen, offset, shift = coarse.screen(rows, scores.enrolled.raw.shape[1])
-        bits = np.empty((n + STRIP) * (PIECE_COLUMNS // WORD), dtype=np.uint64)
-        kind, lists = scores.enrolled.kind, Lists(score, holder, least)
-        for at in range(0, scores.columns, PIECE_COLUMNS):
-            count = min(PIECE_COLUMNS, scores.columns - at)
-            wide = -(-count // WORD)
-            columns = Columns(bits, WORD * wide, at, count, scores.band, scores.scale)
-            set_cuts(lists, columns, kind, offset, shift, 1.0 / coarse.unit, screen.cuts)
-            tile = Tile(0, n, at, count, False, False, 0.0, 0.0)
-            fill_bits(screen, tile, wide, bits)
-            keep_best_of_bits(columns, scores.probes, scores.enrolled, places, lists)
 
 
 def make_job(
     gallery: Embeddings, probes: Embeddings, owner: IntArray, own: IntArray, size: int, fuse: Fuse, depth: int
 ) -> SearchJob:
     """Prepare a run; see `SearchJob` for the arguments."""
-    n = len(probes)
-    rows = int(np.clip(n // 32, 32, MOST_ROWS))
-    return SearchJob(
-        _scorable(gallery.vectors), _scorable(probes.vectors), owner, own, size, gallery.similarity, fuse, depth, rows
-    )
+    rows = int(np.clip(len(probes) // 32, 32, MOST_ROWS))
+    vectors = _scorable(gallery.vectors), _scorable(probes.vectors)
+    return SearchJob(*vectors, owner, own, size, gallery.similarity, fuse, depth, rows)
 
 
 def _scorable(vectors: NDArray[Any]) -> NDArray[Any]:
@@ -483,18 +396,11 @@ def _scorable(vectors: NDArray[Any]) -> NDArray[Any]:
     return wide
 
 
-def search_all(job: SearchJob, options: RunOptions) -> tuple[FloatArray, IntArray, FloatArray]:
-    """(mate, holder, score) of all probes, shapes (n,), (n, k) and (n, k); see `matchbound.data.candidates`."""
-
-    def mark() -> str:
-        return fingerprint(
-            "search", job.gallery, job.probes, job.owner, job.own,
-            job.size, job.similarity, job.fuse, job.depth, job.rows,
-        )  # fmt: skip
-
-    size = 8 * job.probes.shape[0] * (2 * job.depth + 1)
-    found = run_all(job, Found, options, Resume(mark, lambda state, blocks: Found.restore(state, blocks, job), size))
-    parts = [found.parts[block] for block in range(job.n_blocks)]
-    none = (np.empty(0), np.empty((0, job.depth), dtype=np.int64), np.empty((0, job.depth)))
-    mate, holder, score = (np.concatenate([none[k], *(part[k] for part in parts)]) for k in range(3))
-    return mate, holder, score
+def search_all(job: SearchJob, options: RunOptions) -> Best:
+    """(mate, holder, score) of all probes."""
+    resume = Resume(
+        lambda: fingerprint("search", *job.parts()),
+        lambda state, blocks: BestFound.restore(state, blocks, job),
+        8 * job.probes.shape[0] * (2 * job.depth + 1),
+    )
+    return run_all(job, lambda: BestFound(job.depth), options, resume).lists()

@@ -61,20 +61,6 @@ bits_set: Any = _emit_bits_set
 
 
 @inlined
-def hits_of_row(scores: Any, at: int, c: int, cols: int, threshold: Any) -> Any:
-    """Which of scores[at + c : at + min(c + 64, cols)], a part of a row of `cols` scores, reach the threshold."""
-    if cols - c >= 64:
-        return hits64(scores, at + c, threshold)
-    if cols >= 64:
-        return hits64(scores, at + cols - 64, threshold) >> np.uint64(64 - (cols - c))
-    word = np.uint64(0)
-    for k in range(cols - c):
-        if scores[at + c + k] >= threshold:
-            word |= np.uint64(1) << np.uint64(k)
-    return word
-
-
-@inlined
 def list_hits_of_bits(bits: Any, bit: int, start: int, cols: int, tag: int, n: int, found: Any) -> int:
     """Write tag + c of the columns c = start..cols − 1 with bit number bit + c set to found[n..], and count on.
 
@@ -113,15 +99,3 @@ def list_bits(word: Any, c: int, n: int, found: Any) -> int:
             word &= word - np.uint64(1)
         n += 4
     return after
-
-
-@inlined
-def list_hits(scores: Any, at: int, cols: int, threshold: Any, found: Any) -> int:
-    """Write the columns c = 0..cols − 1 with scores[at + c] >= threshold to `found`, and count them.
-
-    found : int64, shape (≥ cols + 4,)
-    """
-    n = 0
-    for c in range(0, cols, 64):
-        n = list_bits(hits_of_row(scores, at, c, cols, threshold), c, n, found)
-    return n

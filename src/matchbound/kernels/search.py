@@ -1,4 +1,4 @@
-"""Keep the best candidates of searches: exact scores for whatever a float product cannot rule out.
+"""Keep the best candidates of searches: exact scores for whatever products of bytes cannot rule out.
 
 Columns stand for what is enrolled: a template each, or (where scores of a person's templates are averaged) a person
 each. The exact score of a column is the mean of the scores of its templates, each summed in float64 in the one order
@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchbound.kernels.bits import list_hits as scan_hits
 from matchbound.kernels.bits import list_hits_of_bits
 from matchbound.kernels.compiling import compiled, inlined
 from matchbound.kernels.exact import COSINE, EUCLIDEAN, dot64, squares64
@@ -55,17 +54,15 @@ class Searched(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Some columns, and what is known of them without their scores.
+    """Some columns, and which of them are worth a score.
 
-    values : flat
-        float32: their oriented values with each probe, at most `band` below the exact ones; or uint64: bits that say
-        which of them are worth a score.
-    stride : int. Numbers, or bits, per probe.
+    bits : uint64, flat. One per probe and column.
+    stride : int. Bits per probe.
     first, width : int. The first column, and how many there are.
-    band, scale : float. See `matchbound.counting.factors`.
+    band, scale : float. How far rounding can put oriented values off; see `matchbound.counting.factors`.
     """
 
-    values: Any
+    bits: Any
     stride: int
     first: int
     width: int
@@ -170,49 +167,6 @@ def insert(score: Any, holder: Any, r: int, value: float, owner: int, shared: bo
     holder[r, last] = owner
 
 
-@inlined
-def least_value(worst: float, least: float, band: float, scale: float, kind: int) -> float:
-    """The oriented value that a candidate must reach, less what a product may be off.
-
-    worst : the last score of the list, −∞ while it is not full; least : a value below which candidates do not count
-    """
-    if worst == -np.inf:
-        return least - band
-    return max(value_of(worst, scale, kind), least) - band
-
-
-@inlined
-def _below(x: float) -> Any:
-    """A float32 that is at most x."""
-    near = np.float32(x)
-    if near > x:
-        near = np.nextafter(near, np.float32(-np.inf))
-    return near
-
-
-@compiled()
-def keep_best(columns: Any, probes: Any, enrolled: Any, at: Any, lists: Any) -> None:
-    """Add the candidates of some columns to the lists of the probes `at`, shape (B,); Columns with products, Lists."""
-    product, width, col0, band, scale = columns.values, columns.width, columns.first, columns.band, columns.scale
-    score, holder, least = lists.score, lists.holder, lists.least
-    found = np.empty(width + 4, dtype=np.int64)
-    kind, last = enrolled.kind, score.shape[1] - 1
-    x = np.empty((1, probes.raw.shape[1]))
-    for r in range(score.shape[0]):
-        i = at[r]
-        own, length = probes.own[i], probes.lengths[i]
-        scaled_row(probes, i, x)
-        cut = _below(least_value(score[r, last], least[r], band, scale, kind))
-        for k in range(scan_hits(product, r * columns.stride, width, cut, found)):
-            column = col0 + found[k]
-            owner = enrolled.owner[column]
-            if product[r * columns.stride + found[k]] >= cut and owner != own:
-                exact = column_score(x, length, enrolled, column)
-                if value_of(exact, scale, kind) >= least[r]:
-                    insert(score, holder, r, exact, owner, enrolled.shared)
-                    cut = _below(least_value(score[r, last], least[r], band, scale, kind))
-
-
 @compiled()
 def set_cuts(lists: Any, columns: Any, kind: int, offset: Any, shift: Any, per_unit: float, cuts: Any) -> None:
     """The whole numbers that products of bytes must reach, one per row; see `matchbound.counting.search`.
@@ -223,14 +177,17 @@ def set_cuts(lists: Any, columns: Any, kind: int, offset: Any, shift: Any, per_u
     score, least = lists.score, lists.least
     last = score.shape[1] - 1
     for r in range(cuts.shape[0]):
-        value = least_value(score[r, last], least[r], columns.band, columns.scale, kind)
+        value = least[r]
+        if score[r, last] > -np.inf:
+            value = max(value_of(score[r, last], columns.scale, kind), value)
+        value -= columns.band
         cut = np.floor(value * per_unit + offset[r]) - 1.0 if value > -np.inf else -(2.0**29)
         cuts[r] = np.int32(min(max(cut, -(2.0**29)), 2.0**29) + shift[r])
 
 
 @compiled()
-def keep_best_of_bits(columns: Any, probes: Any, enrolled: Any, at: Any, lists: Any) -> None:
-    """The same from bits that say which columns may be among the best."""
+def keep_best(columns: Any, probes: Any, enrolled: Any, at: Any, lists: Any) -> None:
+    """Add the candidates of some columns to the lists of the probes `at`, shape (B,); Columns, Lists."""
     width, col0, scale = columns.width, columns.first, columns.scale
     score, holder, least = lists.score, lists.holder, lists.least
     found = np.empty(width + 4, dtype=np.int64)
@@ -241,7 +198,7 @@ def keep_best_of_bits(columns: Any, probes: Any, enrolled: Any, at: Any, lists: 
         i = at[r]
         own, length = probes.own[i], probes.lengths[i]
         scaled_row(probes, i, x)
-        count = list_hits_of_bits(columns.values, r * columns.stride, 0, width, 0, 0, found)
+        count = list_hits_of_bits(columns.bits, r * columns.stride, 0, width, 0, 0, found)
         for k in range(count):  # all of them first: nothing in one score waits for another
             values[k] = column_score(x, length, enrolled, col0 + found[k])
         for k in range(count):
@@ -251,60 +208,26 @@ def keep_best_of_bits(columns: Any, probes: Any, enrolled: Any, at: Any, lists: 
 
 
 @compiled()
-def nth_largest(values: Any, place: int, out: Any) -> None:
-    """The place-th largest number of each row, by a list that is kept in order.
+def list_hits(columns: Any, probes: Any, enrolled: Any, at: Any, least: Any, strict: bool, out: Any) -> int:
+    """Columns that reach the least score of each probe, written as (place in `at`, person); how many there are.
 
-    values : float32, shape (B, c); out : float64, shape (B,)
-    """
-    rows, columns = values.shape
-    flat = values.reshape(-1)
-    best = np.empty(place, dtype=np.float32)
-    found = np.empty(columns + 4, dtype=np.int64)
-    for r in range(rows):
-        best[:] = np.float32(-np.inf)
-        for start in range(0, columns, 256):
-            stop = min(start + 256, columns)
-            for k in range(scan_hits(flat, r * columns + start, stop - start, best[place - 1], found)):
-                value = flat[r * columns + start + found[k]]
-                at = place - 1
-                if value <= best[at]:
-                    continue
-                while at > 0 and best[at - 1] < value:
-                    best[at] = best[at - 1]
-                    at -= 1
-                best[at] = value
-        out[r] = best[place - 1]
-
-
-@compiled()
-def list_hits(
-    columns: Any, probes: Any, enrolled: Any, row0: int, least: Any, strict: bool, out: Any, found: int
-) -> int:  # fmt: skip
-    """Columns that reach the least score of each probe, written as (probe, column) into `out`; how many there are.
-
+    at : int64, shape (B,). Probes.
     least : float64, shape (B,)
         Oriented scores that a hit reaches, or exceeds where `strict`.
-    out : int64, shape (H, 2)
-        What does not fit is counted and not written; `found` is where to begin.
+    out : int64, shape (≥ B·width, 2)
     """
-    width, col0, scale = columns.width, columns.first, columns.scale
-    listed = np.empty(width + 4, dtype=np.int64)
+    found = np.empty(columns.width + 4, dtype=np.int64)
     x = np.empty((1, probes.raw.shape[1]))
-    for r in range(least.shape[0]):
-        i = row0 + r
-        own, length = probes.own[i], probes.lengths[i]
-        scaled_row(probes, i, x)
-        cut = np.float32(-np.inf)
-        if least[r] > -np.inf:
-            cut = _below(value_of(least[r], scale, enrolled.kind) - columns.band)
-        for k in range(scan_hits(columns.values, r * columns.stride, width, cut, listed)):
-            c = listed[k]
-            if enrolled.owner[col0 + c] == own:
+    n = 0
+    for r in range(at.shape[0]):
+        own, length = probes.own[at[r]], probes.lengths[at[r]]
+        scaled_row(probes, at[r], x)
+        for k in range(list_hits_of_bits(columns.bits, r * columns.stride, 0, columns.width, 0, 0, found)):
+            column = columns.first + found[k]
+            if enrolled.owner[column] == own:
                 continue
-            score = column_score(x, length, enrolled, col0 + c)
+            score = column_score(x, length, enrolled, column)
             if score > least[r] or (score == least[r] and not strict):
-                if found < out.shape[0]:
-                    out[found, 0] = i
-                    out[found, 1] = enrolled.owner[col0 + c]
-                found += 1
-    return found
+                out[n, 0], out[n, 1] = r, enrolled.owner[column]
+                n += 1
+    return n

@@ -1,4 +1,4 @@
-"""Candidate lists from files: tables of (search, rank, candidate, score), and arrays as vector indexes return them."""
+"""Candidate lists from files: tables of (search, rank, candidate, score)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from matchbound.arraytypes import IntArray, LabelArray
 from matchbound.data.candidates import Candidates
 from matchbound.data.labels import as_labels, as_text
 from matchbound.errors import DataError, UsageError
-from matchbound.files.opening import open_input
-from matchbound.readers.arrays import load_npz
 from matchbound.readers.containers import table_of
 from matchbound.readers.roles import assigned, plain
-from matchbound.readers.tables import Table, is_frame
+from matchbound.readers.tables import Table
 
 # The names that columns go by, after `matchbound.readers.roles.plain`.
 NAMES = {
@@ -31,7 +29,6 @@ NAMES = {
     "probe_subject label true_identity truth",
 }
 DISTANCES = ("distance", "dist")
-INDICES, SCORES = ("indices", "i", "labels", "ids", "neighbors", "knn"), ("scores", "distances", "d", "similarities")
 Labels = str | os.PathLike[str] | Mapping[Any, Any] | ArrayLike
 
 
@@ -50,15 +47,13 @@ def read_candidates(
     ----------
     path
         A CSV, TSV or Parquet table or a data frame with one row per returned candidate: search, candidate, score, and
-        perhaps rank and the identity searched for. Or an ``.npz`` with ``indices`` and ``scores`` (or ``distances``),
-        shape (searches, k), as FAISS and hnswlib return them.
+        perhaps rank and the identity searched for. (`Candidates.from_arrays` takes what FAISS and hnswlib return.)
     probes
-        Whom each search shows: a table with columns search and identity, a mapping, or (for ``.npz``) an array or file
-        with one label per search. Searches that returned nobody must be listed here. Without it, the table must have
-        an identity column.
+        Whom each search shows: a table with columns search and identity, or a mapping. Searches that returned nobody
+        must be listed here. Without it, the table must have an identity column.
     gallery
         Who is enrolled: all identities; or, where candidates are templates, a table with columns candidate and
-        identity, or a mapping; for ``.npz`` the identity of each template.
+        identity, or a mapping.
     distance
         Whether small scores mean "same"; by default from the name of the column.
     floor
@@ -92,10 +87,6 @@ def read_candidates(
     >>> mb.search(lists).cmc(rank=1).estimate
     1.0
     """
-    if not is_frame(path):
-        source = open_input(path)
-        if source.kind == "zip":
-            return _from_arrays(source.name, load_npz(source), probes, gallery, bool(distance))
     table = table_of(path)
     roles = _roles(table, columns or {})
     for need in ("search", "candidate", "score"):
@@ -181,8 +172,12 @@ def _enrolled(gallery: Labels) -> tuple[LabelArray, dict[str, str]]:
     """The enrolled identities, and the identity of each candidate: a template's owner, or itself."""
     owner = _mapping(gallery, "candidate", "gallery")
     if owner is None:
-        names = _column(gallery, "gallery", ("identity", "candidate")).tolist()
-        owner = {str(name): str(name) for name in names}
+        names: Any = gallery
+        if isinstance(gallery, (str, os.PathLike)):
+            table = table_of(gallery)
+            roles = _roles(table, {})
+            names = table.labels(roles.get("identity") or roles.get("candidate") or table.names[0])
+        owner = {name: name for name in as_text(as_labels(names, "gallery")).tolist()}
     return np.unique(np.asarray(list(owner.values()))), owner
 
 
@@ -201,32 +196,3 @@ def _mapping(labels: Any, key: str, name: str) -> dict[str, str] | None:
     if len(made) < keys.size:
         raise DataError(f"{table.source}: the {key} column of {name} names one {key} twice")
     return made
-
-
-def _from_arrays(
-    source: str, arrays: Mapping[str, Any], probes: Labels | None, gallery: Labels, distance: bool
-) -> Candidates:
-    def pick(names: tuple[str, ...], what: str) -> Any:
-        found = [key for key in arrays if plain(key) in names]
-        if not found:
-            raise DataError(f"{source}: no array of {what}; there are {', '.join(arrays)}")
-        return arrays[found[0]]
-
-    indices, scores = pick(INDICES, "indices"), pick(SCORES, "scores")
-    if probes is None:
-        raise DataError(f"{source}: give probes=, whom each search shows")
-    if isinstance(probes, Mapping) or isinstance(gallery, Mapping):
-        raise UsageError("with arrays, probes and gallery are arrays or files with one label per row")
-    templates, shown = _column(gallery, "gallery"), _column(probes, "probes")
-    small = distance or any(plain(key) in ("distances",) for key in arrays)
-    return Candidates.from_arrays(indices, scores, gallery=templates, identity=shown, distance=small)
-
-
-def _column(labels: Any, name: str, roles: tuple[str, ...] = ("identity",)) -> LabelArray:
-    """Identities in their order, from a table or as they are."""
-    if not isinstance(labels, (str, os.PathLike)):
-        return as_labels(labels, name)
-    table = table_of(labels)
-    known = _roles(table, {})
-    column = next((known[role] for role in roles if role in known), table.names[0])
-    return as_text(table.labels(column))

@@ -76,11 +76,11 @@ def search_sections(
         if at is None and found.n_nonmated:
             at = found.threshold_at_fpir(targets[0] if targets else DEFAULT_FPIR[0])
         records = search_records(found, cuts or ([at] if at is not None else []), targets, list(ranks), [], level=level)
-        curves = [found.trade_off(ranks[0], level)] if both else []
-        curves += [found.cmc_curve(level=level)] if found.n_mated else []
+        curves = [found.curve(rank=ranks[0], level=level)] if both else []
+        curves += [found.curve("cmc", level=level)] if found.n_mated else []
         judged = [search_claim(found, statement, cuts, ranks[0], level=level) for statement in statements]
         if at is not None:
-            curves.append(found.size_curve(at, level=level))
+            curves.append(found.curve("size", threshold=at, level=level))
             more += [
                 Section("sizes-table", "FPIR in other galleries", tables=(sizes_table(curves[-1]),)),
                 _hubs(found, at, show_labels),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from bisect import bisect_right
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
-from matchbound.data.candidates import SearchTally
+from matchbound.data.candidates import Candidates
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.metrics import Home
 from matchbound.notes import Note
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 POINTS, FEWEST_HITS = 25, 3
 MOST_RANKS = 20
+CurveKind = Literal["trade-off", "cmc", "size"]
 SIZES = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
 
 
@@ -54,14 +56,13 @@ class Hub(Shown):
 
 @dataclass(frozen=True, eq=False)
 class SearchCurve(Shown):
-    """A rate of searches along something, with a pointwise band; arrays of shape (K,).
+    """A rate of searches along FPIR, ranks or sizes of the gallery, with a pointwise band; arrays of shape (K,).
 
-    `along` and `metric` are ``"fpir"`` and ``"fnir"`` (a trade-off), ``"rank"`` and ``"cmc"``, or ``"size"`` and
-    ``"fpir"``; `at` says what is the same all along. `independent`, along sizes, is 1 − (1 − FMR)^N, as if hits were
-    independent: always too high.
+    `at` says what is the same all along. `independent`, along sizes, is 1 − (1 − FMR)^N, as if hits were independent:
+    always too high.
     """
 
-    along: Literal["fpir", "rank", "size"]
+    kind: CurveKind
     metric: str
     at: str
     level: float
@@ -76,7 +77,8 @@ class SearchCurve(Shown):
         return int(self.x.size)
 
     def to_records(self) -> list[dict[str, Any]]:
-        columns = {self.along: self.x, self.metric: self.estimate, "low": self.low, "high": self.high}
+        along = {"trade-off": "fpir", "cmc": "rank", "size": "size"}[self.kind]
+        columns = {along: self.x, self.metric: self.estimate, "low": self.low, "high": self.high}
         if self.independent is not None:
             columns["independent"] = self.independent
         values = zip(*(column.tolist() for column in columns.values()), strict=True)
@@ -85,9 +87,13 @@ class SearchCurve(Shown):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Searches(Judged, Shown):
-    """Searches of a gallery, with every rate that is reported of them."""
+    """Searches of a gallery, with every rate that is reported of them.
 
-    tally: SearchTally
+    `rotating`: searches for enrolled people count as searches without a mate too, their own enrolment left out.
+    """
+
+    lists: Candidates
+    rotating: bool = False
     notes: tuple[Note, ...] = field(default=())
     group: Mapping[Any, Any] | None = field(default=None, repr=False)
     home: ClassVar[Home] = "searches"
@@ -121,22 +127,27 @@ class Searches(Judged, Shown):
     @property
     def gallery_size(self) -> int:
         """N, the enrolled people."""
-        return self.tally.size
+        return self.lists.gallery_size
 
     @property
     def n_nonmated(self) -> int:
         """Searches of people who are not enrolled (or whose own enrolment was left out)."""
-        return self.tally.nonmated.searches
+        return len(self.nonmated)
 
     @property
     def n_mated(self) -> int:
         """Searches of enrolled people."""
-        return self.tally.mated.searches
+        return len(self.mated)
 
-    @property
-    def rotating(self) -> bool:
-        """Whether people are both searched for and enrolled in the searches behind FPIR."""
-        return self.tally.nonmated.rotating
+    @cached_property
+    def nonmated(self) -> Candidates:
+        """The lists of searches without a mate."""
+        return self.lists if self.rotating else self.lists.take(np.flatnonzero(self.lists.own < 0))
+
+    @cached_property
+    def mated(self) -> Candidates:
+        """The lists of searches for enrolled people."""
+        return self.lists.take(np.flatnonzero(self.lists.own >= 0))
 
     @property
     def best(self) -> FloatArray:
@@ -187,7 +198,7 @@ class Searches(Judged, Shown):
             The target FPIR, between 0 and 1; the rank as for `fnir`.
         """
         threshold = self.threshold_at_fpir(fpir)
-        at = -threshold if self.tally.distance else threshold
+        at = -threshold if self.lists.distance else threshold
         return FnirAtFpir(float(fpir), threshold, self._fpir_at(at), self._fnir_at(at, rank))
 
     def selectivity(self, threshold: float) -> Selectivity:
@@ -281,8 +292,8 @@ class Searches(Judged, Shown):
             Identities to keep, text or whole numbers as in these searches.
             DataError where they are of the other kind, or nobody of them takes part.
         """
-        self.tally.check_people(people)
-        return replace(self, tally=self.tally.among(people))
+        self.lists.check_people(people)
+        return replace(self, lists=self.lists.among(people))
 
     def by_group(self, threshold: float, rank: int = 1, *, group: Mapping[Any, Any] | None = None) -> SearchGroups:
         """FPIR, FNIR and CMC of groups of people searched for, all against the whole gallery.
@@ -297,101 +308,83 @@ class Searches(Judged, Shown):
         known = self.group if group is None else group
         if not known:
             raise UsageError("the probes have no groups; give group={identity: group}")
-        self.tally.check_people(known)
+        self.lists.check_people(known)
         self.oriented(threshold)
         members: dict[Any, set[Any]] = {}
         for person, name in known.items():
             members.setdefault(name, set()).add(person)
-        parts = {name: replace(self, tally=self.tally.among(members[name])) for name in sorted(members, key=str)}
+        parts = {name: replace(self, lists=self.lists.among(members[name])) for name in sorted(members, key=str)}
         return SearchGroups(parts, float(threshold), rank)
 
-    def trade_off(self, rank: int = 1, level: float = 0.95, *, gallery: str = "random") -> SearchCurve:
-        """FNIR against FPIR, from three false positives to one half, with a band that accounts for the thresholds.
-
-        Parameters
-        ----------
-        rank, level, gallery
-            As for `fnir`, `Number.interval` and `threshold_for`.
-        """
-        for rate in (self._fpir_at(np.inf), self.cmc(1)):
-            rate._must_be_defined()
-        targets = np.geomspace(min(max(FEWEST_HITS / self.n_nonmated, 1e-6), 0.25), 0.5, POINTS)
-        points = [self.fnir_at_fpir(float(target), rank) for target in targets]
-        kind = gallery_named(gallery)
-        try:
-            limits = points[POINTS // 2].along(targets, tail_of(level, "two-sided"), kind)
-        except CannotFit:
-            return self._curve("fpir", f"rank {rank}", targets, points, level, gallery=kind)
-        estimates = np.array([point.estimate for point in points])
-        return SearchCurve("fpir", "fnir", f"rank {rank}", level, self.gallery_size, targets, estimates, *limits)
-
-    def cmc_curve(self, ranks: int = 20, level: float = 0.95, *, gallery: str = "random") -> SearchCurve:
-        """CMC to a rank, with a pointwise band.
-
-        Parameters
-        ----------
-        ranks, level, gallery
-            Up to which rank; the others as for `trade_off`.
-        """
-        last = min(ranks, self.tally.ranks, self.gallery_size)
-        places = np.arange(1, last + 1)
-        if last > MOST_RANKS:
-            places = np.unique(np.round(np.geomspace(1, last, POINTS)).astype(np.int64))
-        rates = [self.cmc(int(place)) for place in places]
-        return self._curve("rank", "any threshold", places, rates, level, gallery=gallery_named(gallery))
-
-    def size_curve(self, threshold: float, sizes: Sequence[int] | None = None, level: float = 0.95) -> SearchCurve:
-        """FPIR at a threshold against the size of the gallery, to eight times the one searched, with a band.
-
-        Parameters
-        ----------
-        threshold, level
-            As for `fpir` and `Number.interval`.
-        sizes
-            Numbers of enrolled people; by default from a quarter of the gallery searched.
-        """
-        base = self.gallery_size
-        chosen = sorted({max(2, round(share * base)) for share in SIZES} if sizes is None else {int(s) for s in sizes})
-        first = self.at_gallery_size(chosen[0], threshold)
-        kept = np.array([size for size in chosen if size <= MODEL_REACH * base], dtype=np.int64)
-        rates = [replace(first, size=int(size)) for size in kept]
-        curve = self._curve("size", f"threshold {threshold:.6g}", kept, rates, level)
-        independent = 1.0 - (1.0 - min(first.part.mean_hits / base, 1.0)) ** kept.astype(np.float64)
-        return replace(curve, independent=np.asarray(independent))
-
-    def plot(
+    def curve(
         self,
-        kind: Literal["trade-off", "cmc", "size"] = "trade-off",
+        kind: CurveKind = "trade-off",
         *,
         threshold: float | None = None,
         rank: int = 1,
         level: float = 0.95,
         gallery: str = "random",
-        ax: Axes | None = None,
-    ) -> Axes:
-        """Draw FNIR against FPIR, the CMC, or FPIR against the size of the gallery (at a threshold).
+    ) -> SearchCurve:
+        """FNIR against FPIR, CMC to rank 20, or FPIR against the size of the gallery, with a pointwise band.
 
         Parameters
         ----------
         kind, threshold, rank
-            What to draw, and where.
-        level, gallery, ax
-            As for `trade_off`; by default on a new figure.
+            ``"trade-off"``, from three false positives to one half, at a rank; ``"cmc"``; or ``"size"``, from a quarter
+            to eight times the gallery searched, at a threshold.
+        level, gallery
+            As for `Number.interval` and `threshold_for`.
+        """
+        options: dict[str, Any] = {} if kind == "size" else {"gallery": gallery_named(gallery)}
+        metric, at, independent = "fnir", f"rank {rank}", None
+        x: Any
+        numbers: list[Any]
+        limits: Any = None
+        if kind == "trade-off":
+            self._fpir_at(np.inf)._must_be_defined()
+            x = np.geomspace(min(max(FEWEST_HITS / self.n_nonmated, 1e-6), 0.25), 0.5, POINTS)
+            numbers = [self.fnir_at_fpir(float(target), rank) for target in x]
+            with suppress(CannotFit):
+                limits = numbers[POINTS // 2].along(x, tail_of(level, "two-sided"), options["gallery"])
+        elif kind == "cmc":
+            metric, at = "cmc", "any threshold"
+            x = np.arange(1, min(MOST_RANKS, self.lists.ranks, self.gallery_size) + 1)
+            numbers = [self.cmc(place) for place in x.tolist()]
+        elif kind != "size":
+            raise UsageError(f"kind must be 'trade-off', 'cmc' or 'size'; got {kind!r}")
+        elif threshold is None:
+            raise UsageError("FPIR against the size of the gallery is at a threshold; give threshold=")
+        else:
+            metric, at = "fpir", f"threshold {threshold:.6g}"
+            x = np.unique([max(2, round(share * self.gallery_size)) for share in SIZES])
+            first = self.at_gallery_size(int(x[0]), threshold)
+            x = x[x <= MODEL_REACH * self.gallery_size]
+            numbers = [replace(first, size=size) for size in x.tolist()]
+            share = min(first.part.mean_hits / self.gallery_size, 1.0)
+            independent = np.asarray(1.0 - (1.0 - share) ** x.astype(np.float64))
+        numbers[0]._must_be_defined()
+        if limits is None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", MatchboundWarning)
+                limits = np.array([tuple(number.interval(level=level, **options)) for number in numbers]).T
+        estimates = np.array([number.estimate for number in numbers])
+        low, high = limits
+        return SearchCurve(kind, metric, at, level, self.gallery_size, x, estimates, low, high, independent)
+
+    def plot(self, kind: CurveKind = "trade-off", *, ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw a `curve`.
+
+        Parameters
+        ----------
+        kind, options
+            As for `curve`.
+        ax
+            Axes to draw on, by default new ones.
         """
         from matchbound.show.figures import search_figure
         from matchbound.show.mpl import draw
 
-        if kind == "trade-off":
-            curve = self.trade_off(rank, level, gallery=gallery)
-        elif kind == "cmc":
-            curve = self.cmc_curve(level=level, gallery=gallery)
-        elif kind != "size":
-            raise UsageError(f"kind must be 'trade-off', 'cmc' or 'size'; got {kind!r}")
-        elif threshold is None:
-            raise UsageError("a plot of FPIR against the size of the gallery is at a threshold; give threshold=")
-        else:
-            curve = self.size_curve(threshold, level=level)
-        return draw(search_figure(curve), ax)
+        return draw(search_figure(self.curve(kind, **options)), ax)
 
     def hubs(self, threshold: float, top: int = 10) -> tuple[Hub, ...]:
         """The enrolled people who receive the most false hits at a threshold, the first one most.
@@ -406,7 +399,7 @@ class Searches(Judged, Shown):
         """
         u = self._single_hits(threshold)
         order = np.argsort(-u, kind="stable")[:top]
-        labels, total = self.tally.gallery[order].tolist(), max(int(u.sum()), 1)
+        labels, total = self.lists.gallery[order].tolist(), max(int(u.sum()), 1)
         return tuple(Hub(label, int(u[g]), float(u[g]) / total) for label, g in zip(labels, order, strict=True) if u[g])
 
     def people_with_half(self, threshold: float) -> int:
@@ -422,9 +415,8 @@ class Searches(Judged, Shown):
 
     def _single_hits(self, threshold: float) -> FloatArray:
         """u_g, shape (N,)."""
-        part, oriented = self.tally.nonmated, self.oriented(threshold)
-        alone = (part.score[:, 0] >= oriented) & (part.score[:, 1] < oriented)
-        return np.bincount(part.holder[alone, 0], minlength=self.tally.size).astype(np.float64)
+        _, holder = self._unmated.single_hits(self.oriented(threshold))
+        return np.bincount(holder, minlength=self.gallery_size).astype(np.float64)
 
     def ranked(self, rank: int) -> Ranked:
         """The searches of enrolled people at a rank.
@@ -435,14 +427,14 @@ class Searches(Judged, Shown):
             As for `fnir`.
         """
         check_whole(rank, "rank")
-        if rank > self.tally.ranks:
+        if rank > self.lists.ranks:
             raise DataError(
-                f"rank {rank} was asked for, and the candidate lists decide ranks to {self.tally.ranks}; keep more "
+                f"rank {rank} was asked for, and the candidate lists decide ranks to {self.lists.ranks}; keep more "
                 f"candidates, as with search(…, candidates={rank})"
             )
         if rank not in self._ranked:
-            part = self.tally.mated
-            self._ranked[rank] = at_rank(part.person, part.mate, part.holder, part.score, self.tally.size, int(rank))
+            part = self.mated
+            self._ranked[rank] = at_rank(part.own, part.mate, part.holder, part.score, self.gallery_size, int(rank))
         return self._ranked[rank]
 
     @cached_property
@@ -451,8 +443,9 @@ class Searches(Judged, Shown):
 
     @cached_property
     def _unmated(self) -> Unmated:
-        part = self.tally.nonmated
-        return Unmated(part.person, part.enrolled, part.holder, part.score, self.tally.size)
+        part = self.nonmated
+        _, first, person = np.unique(part.identity, return_index=True, return_inverse=True)
+        return Unmated(person.reshape(-1), part.own[first], part.holder, part.score, self.gallery_size)
 
     def hits(self, threshold: float) -> HitList:
         """Who reaches a threshold in the searches without a mate.
@@ -462,25 +455,13 @@ class Searches(Judged, Shown):
         threshold
             As for `fpir`.
         """
-        part, reached = self.tally.nonmated, self.tally.reaching(self.oriented(threshold))
-        return HitList(part.person, int(part.people.size), *reached, self.tally.size)
+        reached = self.nonmated.reaching(self.oriented(threshold))
+        return HitList(self._unmated.person, self._unmated.people, *reached, self.gallery_size)
 
     @cached_property
     def _beaten(self) -> HitList:
         """The non-mates that are ahead of the mate in each search."""
-        return HitList(self.tally.mated.person, self.tally.size, *self.tally.ahead_of_mates(), self.tally.size)
-
-    def _curve(
-        self, along: Any, at: str, x: Any, numbers: Sequence[SearchNumber], level: float, **options: Any
-    ) -> SearchCurve:
-        """Numbers along something, each with its own interval."""
-        for number in numbers[:1]:
-            number._must_be_defined()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", MatchboundWarning)
-            rows = [(number.estimate, *number.interval(level=level, **options)) for number in numbers]
-        metric = {"fpir": "fnir", "rank": "cmc", "size": "fpir"}[along]
-        return SearchCurve(along, metric, at, level, self.gallery_size, x, *np.array(rows, dtype=np.float64).T)
+        return HitList(self.mated.own, self.gallery_size, *self.mated.ahead_of_mates(), self.gallery_size)
 
     def _fpir_at(self, oriented: float) -> SearchRate:
         return SearchRate("fpir", self._written(oriented), None, self._unmated, oriented)
@@ -497,14 +478,14 @@ class Searches(Judged, Shown):
             In the units of the scores; one beyond which nobody was listed is an error.
         """
         number = check_number(threshold, "threshold", finite=True)
-        oriented = -number if self.tally.distance else number
-        if oriented < self.tally.floor:
-            word = "above" if self.tally.distance else "below"
+        oriented = -number if self.lists.distance else number
+        if oriented < self.lists.floor:
+            word = "above" if self.lists.distance else "below"
             raise DataError(
-                f"the candidate lists hold nobody {word} {self._written(self.tally.floor):g}: rates at a threshold of "
+                f"the candidate lists hold nobody {word} {self._written(self.lists.floor):g}: rates at a threshold of "
                 f"{number:g} cannot be counted from them"
             )
         return oriented
 
     def _written(self, oriented: float) -> float:
-        return float(-oriented if self.tally.distance else oriented)
+        return float(-oriented if self.lists.distance else oriented)

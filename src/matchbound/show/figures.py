@@ -315,29 +315,29 @@ def search_figure(curve: SearchCurve) -> Figure:
     too_high = f"; dotted, {naive}, which takes hits for independent and is too high"
     accounted = " that accounts for the estimated threshold"
     key, title, label, what, ending = {
-        "fpir": ("tradeoff", "FNIR against FPIR", "FPIR", f"FNIR at {curve.at} against FPIR", accounted),
-        "rank": ("cmc", "CMC", "rank", "The share of searches whose mate is within each rank", ""),
+        "trade-off": ("tradeoff", "FNIR against FPIR", "FPIR", f"FNIR at {curve.at} against FPIR", accounted),
+        "cmc": ("cmc", "CMC", "rank", "The share of searches whose mate is within each rank", ""),
         "size": ("sizes", "FPIR in other galleries", "enrolled people", f"FPIR at {curve.at} against enrolled people",
                  too_high),
-    }[curve.along]  # fmt: skip
+    }[curve.kind]  # fmt: skip
     caption = f"{what}, with a {level_text(curve.level)} pointwise band{ending}."
     shown = curve.estimate[curve.estimate > 0.0]
     floor = max(
-        LOWEST, 0.5 * float((curve.low[curve.low > LOWEST] if curve.along == "fpir" else shown).min(initial=1.0))
+        LOWEST, 0.5 * float((curve.low[curve.low > LOWEST] if curve.kind == "trade-off" else shown).min(initial=1.0))
     )
-    if curve.along == "rank":
+    if curve.kind == "cmc":
         floor = float(np.floor(20.0 * max(float(curve.low.min()) - 0.02, 0.0)) / 20.0)
         up = even_axis("CMC", floor, 1.001)
     else:
         up = log_axis(curve.metric.upper(), floor, 1.0)
-    lines = [Line(x, np.maximum(curve.estimate, floor), style="step" if curve.along == "rank" else "curve")]
+    lines = [Line(x, np.maximum(curve.estimate, floor), style="step" if curve.kind == "cmc" else "curve")]
     if curve.independent is not None:
         lines.append(Line(x, np.maximum(curve.independent, floor), naive, style="dotted"))
     return Figure(
         key, title,
-        log_axis(label, float(x[0]), max(float(x[-1]), 1.1 * float(x[0])), counts=curve.along != "fpir"), up,
+        log_axis(label, float(x[0]), max(float(x[-1]), 1.1 * float(x[0])), counts=curve.kind != "trade-off"), up,
         caption, caption, (Band(x, np.maximum(curve.low, floor), curve.high, band),), tuple(lines),
-        rules=(Rule(float(curve.searched), None, "zero"),) if curve.along == "size" else (),
+        rules=(Rule(float(curve.searched), None, "zero"),) if curve.kind == "size" else (),
     )  # fmt: skip
 
 

@@ -176,10 +176,15 @@ class Unmated:
         returned: BoolArray = self.score[:, 0] >= threshold
         return returned
 
-    def sums(self, threshold: float) -> SearchSums:
-        """The sums of FPIR: a search with one candidate at or above the threshold is a *single hit* of that one."""
+    def single_hits(self, threshold: float) -> tuple[IntArray, IntArray]:
+        """Searches with one candidate at or above the threshold, and who that is."""
         alone = np.flatnonzero(self.erred(threshold) & (self.score[:, 1] < threshold))
-        changed = alone, self.holder[alone, 0], np.ones(alone.size)
+        return alone, self.holder[alone, 0]
+
+    def sums(self, threshold: float) -> SearchSums:
+        """The sums of FPIR, which loses the single hits of whoever is left out."""
+        alone, holder = self.single_hits(threshold)
+        changed = alone, holder, np.ones(alone.size)
         crossed, share = self.size if self.rotating else None, 1.0 - 1.0 / self.size
         return search_sums(
             self.person, self.erred(threshold), changed, self.enrolled, self.size, crossed=crossed, share=share
