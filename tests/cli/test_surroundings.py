@@ -53,18 +53,24 @@ def test_closed_streams_and_odd_places(table: Path) -> None:
     assert (table.parent / "there.txt").read_text() == wanted
     assert shell("M --output /dev/stdout | cat", table)[:2] == (0, wanted)
     assert shell("M --output /dev/null", table)[:2] == (0, "")
-    for place in ("/", "."):
-        code, shown, said = shell(f"M --output {place}", table)
-        assert (code, shown) == (1, "")
-        assert "cannot be written (it is a folder; name a file)" in said
+
+
+@pytest.mark.parametrize("place", ["/", "."])
+def test_a_folder_is_no_place_to_write(place: str, table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(table), "--threshold", "0.5", "--output", place]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "cannot be written (it is a folder; name a file)" in said.err
 
 
 @pytest.mark.parametrize("columns", ["0", "-3", "x", "1"])
-def test_a_terminal_that_does_not_know_its_width(columns: str, table: Path) -> None:
-    for words in ("M", "M --help") if columns == "0" else ("M --help",):
-        code, shown, _ = shell(words, table, COLUMNS=columns)
-        assert code == 0
-        assert max(map(len, shown.splitlines())) > 40
+def test_a_terminal_that_does_not_know_its_width(
+    columns: str, table: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in ([str(table), "--threshold", "0.5"], ["--help"]):
+        monkeypatch.setenv("COLUMNS", columns)
+        assert main(["evaluate", *words]) == 0
+        assert max(map(len, capsys.readouterr().out.splitlines())) > 40
 
 
 @pytest.mark.parametrize(
