@@ -30,8 +30,7 @@ def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
 
 
 @pytest.mark.parametrize("name", list(EXPECTED))
-@pytest.mark.parametrize("method", ["wilson", "wald", "naive-wilson"])
-@pytest.mark.parametrize("level", ["0.9", "0.95", "0.99"])
+@pytest.mark.parametrize(("method", "level"), [("wilson", "0.9"), ("wald", "0.99"), ("naive-wilson", "0.95")])
 def test_golden_values_through_the_command_line(
     capsys: pytest.CaptureFixture[str], name: str, method: str, level: str
 ) -> None:
@@ -40,27 +39,21 @@ def test_golden_values_through_the_command_line(
     rows = iter(document["results"])
     for case in EXPECTED[name]:
         for metric in ("far", "frr"):
-            row, target = next(rows), case[metric]
-            assert (row["metric"], row["threshold"], row["method"], row["level"]) == (
-                metric,
-                case["threshold"],
-                method,
-                float(level),
-            )
-            assert (row["errors"], row["comparisons"], row["identities"]) == (
-                target["errors"],
-                target["comparisons"],
-                case["identities"],
-            )
-            for key, value in (
-                ("estimate", target["estimate"]),
-                ("variance", target["variance"]),
-                ("effective_n", target["effective_n"]),
-                ("low", target[method][level][0]),
-                ("high", target[method][level][1]),
-            ):
-                assert row[key] == pytest.approx(value, rel=1e-9, abs=1e-15), (key, metric)
-            assert row["design_effect"] == pytest.approx(target["comparisons"] / target["effective_n"], rel=1e-9)
+            target = case[metric]
+            low, high = target[method][level]
+            assert next(rows) == {
+                "metric": metric,
+                "threshold": case["threshold"],
+                "method": method,
+                "level": float(level),
+                "errors": target["errors"],
+                "comparisons": target["comparisons"],
+                "identities": case["identities"],
+                "low": pytest.approx(low, rel=1e-9, abs=1e-15),
+                "high": pytest.approx(high, rel=1e-9, abs=1e-15),
+                "design_effect": pytest.approx(target["comparisons"] / target["effective_n"], rel=1e-9),
+                **{k: pytest.approx(target[k], rel=1e-9, abs=1e-15) for k in ("estimate", "variance", "effective_n")},
+            }
 
 
 def test_json_holds_warnings_and_provenance(capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,16 +70,7 @@ def test_json_holds_warnings_and_provenance(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_same_seed_same_output(capsys: pytest.CaptureFixture[str]) -> None:
-    command = [
-        "evaluate",
-        str(DATA / "larger.csv"),
-        "--threshold",
-        "0.4",
-        "--method",
-        "vertex",
-        "--resamples",
-        "300",
-    ]
+    command = ["evaluate", str(DATA / "larger.csv"), "--threshold", "0.4", "--method", "vertex", "--resamples", "300"]
     first = run_json(capsys, *command, "--seed", "3")
     again = run_json(capsys, *command, "--seed", "3")
     other = run_json(capsys, *command, "--seed", "4")

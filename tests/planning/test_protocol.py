@@ -71,7 +71,7 @@ def test_overlap_is_the_least_there_is_at_every_budget(n: int) -> None:
         for order in ("given", "random"):
             protocol = design_protocol(np.arange(n), budget=budget, order=order, rng=3)
             assert len(protocol) == budget
-            assert protocol.overlap == best[budget] == naive_plan.overlap(identity_pairs(protocol))
+            assert naive_plan.overlap(identity_pairs(protocol)) == best[budget]
 
 
 def test_the_papers_rule_is_not_always_optimal() -> None:
@@ -93,11 +93,10 @@ WORSE = {6: [6, 12]}
 
 @settings(max_examples=60, deadline=None)
 @given(sizes=SIZES, data=st.data())
-def test_overlap_counts_what_the_definition_counts(sizes: list[int], data: st.DataObject) -> None:
+def test_visits_count_what_the_definition_counts(sizes: list[int], data: st.DataObject) -> None:
     total = (sum(sizes) ** 2 - sum(m * m for m in sizes)) // 2
     budget = data.draw(st.integers(1, total))
     protocol = design_protocol(identity_of(sizes), budget=budget, rng=budget)
-    assert protocol.overlap == naive_plan.overlap(identity_pairs(protocol))
     visits = Counter(i for pair in identity_pairs(protocol) for i in pair)
     assert protocol.visits.tolist() == [visits[i] for i in range(len(sizes))]
 

@@ -169,21 +169,6 @@ class Protocol(Shown):
         both = np.concatenate([a, b[a != b]])
         return np.bincount(both, minlength=self.n_identities).astype(np.int64)
 
-    @cached_property
-    def overlap(self) -> int:
-        """Σ b_ij·b_ik over i and j ≠ k: ordered pairs of impostor comparisons that share exactly one identity.
-
-        The paper's protocol minimises it (Appendix "Protocol design"); b_ij counts comparisons of the pair {i, j}.
-        """
-        codes = self._codes[1]
-        a, b = codes[self.first], codes[self.second]
-        impostor = a != b
-        a, b = a[impostor], b[impostor]
-        degree = np.bincount(np.concatenate([a, b]), minlength=self.n_identities).astype(np.int64)
-        keys = np.minimum(a, b) * np.int64(max(self.n_identities, 1)) + np.maximum(a, b)
-        together = np.unique(keys, return_counts=True)[1].astype(np.int64)
-        return int((degree * degree).sum()) - 2 * int((together * together).sum())
-
 
 def design_protocol(
     identity: ArrayLike,
