@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 import matchbound as mb
 from matchbound.cli import main
 from matchbound.errors import DataError, UsageError, without_secrets
-from matchbound.files.opening import Input
-from matchbound.files.origin import Remote, own_name, own_names
+from matchbound.files.opening import Input, Remote, own_name, own_names
 from matchbound.report.papers import latex_text
 from matchbound.show.records import inert, is_formula, to_csv
 

@@ -14,7 +14,7 @@ import pytest
 import matchbound as mb
 from matchbound.cli import main
 from matchbound.cli.command import in_options
-from matchbound.data.scores import direction_question, question
+from matchbound.data.values import direction_question, question
 from matchbound.report import render
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")

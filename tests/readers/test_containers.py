@@ -16,7 +16,7 @@ from pyarrow import feather
 
 import matchbound as mb
 from matchbound.cli import main
-from matchbound.data.arrays import as_numpy
+from matchbound.data.values import as_numpy
 
 COLUMNS = {"id_a": ["a", "a", "b"], "id_b": ["a", "b", "c"], "score": [0.9, 0.2, 0.4]}
 VECTORS = np.array([[1.0, 0.5], [0.25, 1.0], [0.5, 0.5]], dtype=np.float32)

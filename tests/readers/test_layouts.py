@@ -44,14 +44,19 @@ ALL_PAIRS: list[tuple[str, list[str], dict[str, Any]]] = [
     ("voxceleb", ["voxceleb/veri_test.txt", "voxceleb/scores.txt"], {"identity_regex": r"^(id\d+)/"}),
     ("kaldi", ["kaldi/trials", "kaldi/scores", "kaldi/utt2spk"], {}),
     ("kaldi", ["kaldi/trials", "kaldi/scores"], {"map": str(HERE / "kaldi/utt2spk")}),
-    ("kaldi", ["kaldi/trials"], {"scores": HERE / "kaldi/scores", "identity_regex": "^(spk.)-"}),
+    ("kaldi", ["kaldi/trials", "kaldi/scores"], {"identity_regex": "^(spk.)-"}),
     ("kaldi", ["kaldi/trials", "kaldi/scores"], {}),
     ("kaldi", ["kaldi/wespeaker.score"], {"identity_regex": "^spk."}),
     ("ijb", ["ijb/ijbc_template_pair_label.txt", "ijb/scores.txt"], {}),
     (
         "ijb",
-        ["ijb/ijbc_template_pair_label.txt", "ijb/scores.txt"],
-        {"metadata": [HERE / f"ijb/ijbc_1N_gallery_G{n}.csv" for n in (1, 2)]},
+        [
+            "ijb/ijbc_template_pair_label.txt",
+            "ijb/ijbc_1N_gallery_G1.csv",
+            "ijb/ijbc_1N_gallery_G2.csv",
+            "ijb/scores.txt",
+        ],
+        {},
     ),
     (
         "ijb",
@@ -69,8 +74,8 @@ MODELS: list[tuple[str, list[str], dict[str, Any]]] = [
     ("sre", ["sre/NIST_SRE08_short2-short3.trial.key", "sre/submission_2008.txt"], {}),
     (
         "sre",
-        ["sre/NIST_SRE08_short2-short3.trial.key"],
-        {"scores": HERE / "sre/submission_2008.txt", "map": HERE / "sre/NIST_SRE08_short2.model.key"},
+        ["sre/NIST_SRE08_short2-short3.trial.key", "sre/submission_2008.txt"],
+        {"map": HERE / "sre/NIST_SRE08_short2.model.key"},
     ),
 ]
 
@@ -79,7 +84,7 @@ MODELS: list[tuple[str, list[str], dict[str, Any]]] = [
 def test_all_pairs(reader: str, files: list[str], options: dict[str, Any], everybody: mb.Comparisons) -> None:
     found = mb.read([HERE / file for file in files], reader=reader, **options)
     same_data(found, everybody)
-    named = "identity_regex" in options or "map" in options or "metadata" in options or reader == "voxceleb"
+    named = "identity_regex" in options or "map" in options or reader == "voxceleb"
     named = named or len(files) > 2
     assert any("inferred" in text for text in found.findings()) != named
 
@@ -114,7 +119,7 @@ def test_lfw(everybody: mb.Comparisons) -> None:
 def test_lfw_scores_as_array_and_distance(tmp_path: Path) -> None:
     scores = np.loadtxt(HERE / "lfw/scores.txt")
     np.save(tmp_path / "d.npy", -scores)
-    data = mb.read(HERE / "lfw/pairs.txt", reader="lfw", scores=tmp_path / "d.npy", distance=True)
+    data = mb.read([HERE / "lfw/pairs.txt", tmp_path / "d.npy"], reader="lfw", distance=True)
     np.testing.assert_array_equal(data.similarity, scores)
 
 
@@ -253,11 +258,11 @@ def test_white_space_of_any_kind_is_blank(blank: str, tmp_path: Path) -> None:
     (tmp_path / "trials.txt").write_text("1 a/x a/y\n0 a/x b/z\n1 b/z b/q\n", encoding="utf-8")
     scores = tmp_path / "scores.txt"
     scores.write_text(f"0.5\n{blank}\n0.2\n0.7\n", encoding="utf-8")
-    read = mb.read(tmp_path / "trials.txt", reader="voxceleb", scores=scores)
+    read = mb.read([tmp_path / "trials.txt", scores], reader="voxceleb")
     assert read.score.tolist() == [0.5, 0.2, 0.7]
     scores.write_text(f"0.5\n{blank}\n0.2\nhigh\n", encoding="utf-8")
     with pytest.raises(mb.DataError, match=r"scores.txt, line 4: score is 'high'"):
-        mb.read(tmp_path / "trials.txt", reader="voxceleb", scores=scores)
+        mb.read([tmp_path / "trials.txt", scores], reader="voxceleb")
 
 
 @pytest.mark.parametrize("rows", [3, 5003])
@@ -268,7 +273,7 @@ def test_a_carriage_return_in_a_line_is_no_new_line(rows: int, tmp_path: Path, m
     scores = tmp_path / "scores.txt"
     scores.write_bytes(b"0.5\n" * (rows - 2) + b"0\r5\n0.2\n")
     with pytest.raises(mb.DataError, match=rf"scores.txt, line {rows - 1}: 2 columns where 1 are expected"):
-        mb.read(tmp_path / "trials.txt", reader="voxceleb", scores=scores)
+        mb.read([tmp_path / "trials.txt", scores], reader="voxceleb")
     scores.write_bytes(b"0.5\r\n" * (rows - 1) + b"0.2\r\n")
-    read = mb.read(tmp_path / "trials.txt", reader="voxceleb", scores=scores)
+    read = mb.read([tmp_path / "trials.txt", scores], reader="voxceleb")
     assert read.score[-2:].tolist() == [0.5, 0.2]

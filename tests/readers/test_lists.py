@@ -17,7 +17,7 @@ from pyarrow import parquet
 import matchbound as mb
 from matchbound.files.opening import Input
 from matchbound.readers import containers, infer, tables, text
-from matchbound.readers.layouts import trials
+from matchbound.readers.layouts import lists
 from naive_readers import components_by_search, fields_by_line, map_by_line
 
 WORDS = ("a", "b", "target", "0", "1", "-2.5", "+3", "1e400", "nan", "é", "x" * 40, '"q', "", "\ufeff", "n\0l")
@@ -111,7 +111,7 @@ def test_components_are_found_by_walking() -> None:
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("xyz")), min_size=1, max_size=12))
 def test_a_map_is_that_of_its_lines(rows: list[tuple[str, str]]) -> None:
     source = Input("map", None, "".join(f"{a} {b}\n" for a, b in rows).encode())
-    assert told(lambda: trials.read_map(source)) == told(lambda: map_by_line(rows, "map"))
+    assert told(lambda: lists.read_map(source)) == told(lambda: map_by_line(rows, "map"))
 
 
 @settings(max_examples=40, deadline=None)
@@ -141,7 +141,7 @@ def test_scores_are_joined_by_name(scores: list[tuple[str, str, str]], wanted: l
         )
     if expected is None:
         expected = [float(known[pair][0][1]) for pair in wanted]
-    assert told(lambda: trials.read_kaldi([keys, listed]).score.tolist()) == expected
+    assert told(lambda: lists.read_kaldi([keys, listed]).score.tolist()) == expected
 
 
 def test_sides_of_segments(tmp_path: Path) -> None:

@@ -21,8 +21,7 @@ from matchbound.cli import main, options
 from matchbound.counting.sources import recount_of
 from matchbound.errors import DataError, MissingExtraError
 from matchbound.files import opening
-from matchbound.files.opening import file_digest, is_address, open_input
-from matchbound.files.origin import Remote, find_remote
+from matchbound.files.opening import Remote, file_digest, find_remote, is_address, open_input
 from matchbound.readers import arrays, scan
 
 fsspec = pytest.importorskip("fsspec")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import matchbound as mb
 from conftest import DATA, golden_table
 from matchbound.cli import main
-from matchbound.data.scores import rejected_score, uncompared_pairs
+from matchbound.data.values import rejected_score, uncompared_pairs
 from matchbound.stats.failures import Attempts, gfar_limits, gfrr_limits, gfrr_of, gfrr_variance
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")

@@ -19,8 +19,7 @@ from matchbound._version import __version__
 from matchbound.cli import STDIN
 from matchbound.data.comparisons import Comparisons
 from matchbound.errors import DataError, MatchboundError, MatchboundWarning, UsageError, spelled, without_secrets
-from matchbound.files.opening import file_digest, is_address, local_path
-from matchbound.files.origin import Origin, own_name, own_names
+from matchbound.files.opening import Origin, file_digest, is_address, local_path, own_name, own_names
 from matchbound.files.writing import write_atomically
 from matchbound.metrics import METRICS, Home
 from matchbound.notes import heard

@@ -12,9 +12,9 @@ from matchbound.cli import options as opt
 from matchbound.cli.command import RUN, Outcome, Verdicts, read_claims
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.data.scores import direction_question
+from matchbound.data.values import direction_question
 from matchbound.errors import MatchboundWarning, UsageError
-from matchbound.files.origin import own_names
+from matchbound.files.opening import own_names
 from matchbound.notes import Note
 from matchbound.results.difference import RateDifference
 from matchbound.results.interval import named

@@ -13,7 +13,7 @@ from matchbound.cli import options as opt
 from matchbound.cli.command import RUN, Outcome, provenance, read_claims, wrote
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
-from matchbound.files.origin import own_names
+from matchbound.files.opening import own_names
 from matchbound.results.search_rates import SearchRate
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from matchbound.cli import options as opt
 from matchbound.cli.command import RUN, Run, about, read_claims
 from matchbound.cli.report import report
 from matchbound.data.embeddings import SIMILARITIES
-from matchbound.data.scores import MISSING
+from matchbound.data.values import MISSING
 from matchbound.errors import MatchboundError, MatchboundWarning, UsageError, spelled
 from matchbound.readers.read import READERS
 from matchbound.show.section import verdict_of

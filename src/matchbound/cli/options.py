@@ -18,7 +18,7 @@ from matchbound.counting.sources import AnySource
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.failures import Failures
-from matchbound.data.scores import Missing
+from matchbound.data.values import Missing
 from matchbound.errors import DataError, UsageError
 from matchbound.files.opening import is_address, local_path, open_input, reporting
 from matchbound.readers.read import READERS

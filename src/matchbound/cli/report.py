@@ -10,7 +10,7 @@ from matchbound.cli import options as opt
 from matchbound.cli.command import Outcome, in_options, provenance, read_claims
 from matchbound.cli.evaluate import Method
 from matchbound.errors import UsageError
-from matchbound.files.origin import own_names
+from matchbound.files.opening import own_names
 from matchbound.notes import Note
 
 if TYPE_CHECKING:

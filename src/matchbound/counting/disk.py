@@ -43,7 +43,7 @@ from matchbound.counts.unit_curve import too_many_steps
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.labels import Coded, coded_values, merge
 from matchbound.errors import DataError, MatchboundError, UsageError
-from matchbound.files.origin import own_name
+from matchbound.files.opening import own_name
 from matchbound.notes import Note
 from matchbound.readers.scan import PlainParquet, ScoreFile, plain_parquet, scan_scores
 from matchbound.readers.tables import distance_note

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
 from matchbound.data.labels import as_labels
-from matchbound.data.scores import check_finite
+from matchbound.data.values import check_finite
 from matchbound.errors import DataError, UsageError
 from matchbound.notes import Note
 

@@ -11,13 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
-from matchbound.data.arrays import as_numpy
-from matchbound.data.comparisons import Comparisons
+from matchbound.data.comparisons import Comparisons, Source, group_of_identity
 from matchbound.data.labels import Coded, coded_labels, merge, missing_words
-from matchbound.data.scores import check_finite
-from matchbound.data.source import Source, group_of_identity
+from matchbound.data.values import as_numpy, check_finite
 from matchbound.errors import DataError, UsageError
-from matchbound.files.origin import Origin
+from matchbound.files.opening import Origin
 from matchbound.notes import Note, as_notes
 
 Similarity = Literal["cosine", "dot", "euclidean"]

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import IntArray, LabelArray
-from matchbound.data.arrays import as_numpy, values_of
+from matchbound.data.values import as_numpy, values_of
 from matchbound.errors import DataError
 from matchbound.notes import Note
 

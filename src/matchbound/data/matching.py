@@ -13,7 +13,7 @@ from matchbound.arraytypes import IntArray, LabelArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import Coded, as_text, encode, merge
-from matchbound.data.scores import pair_keys
+from matchbound.data.values import pair_keys
 from matchbound.errors import DataError, UsageError
 from matchbound.notes import Note
 

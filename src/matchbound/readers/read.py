@@ -13,8 +13,17 @@ from typing import Any, Protocol, cast
 from matchbound.data.comparisons import REPEATS, Comparisons, Repeats
 from matchbound.data.embeddings import SIMILARITIES, Embeddings, Similarity
 from matchbound.errors import DataError, UsageError, argument
-from matchbound.files.opening import AnyPath, Input, file_digest, is_address, local_path, open_input, watching
-from matchbound.files.origin import find_remote, own_names
+from matchbound.files.opening import (
+    AnyPath,
+    Input,
+    file_digest,
+    find_remote,
+    is_address,
+    local_path,
+    open_input,
+    own_names,
+    watching,
+)
 from matchbound.notes import Note
 from matchbound.readers.roles import PairRoles, UnknownColumnsError
 from matchbound.readers.scan import ScoreFile
@@ -25,16 +34,16 @@ __all__ = ["READERS", "file_digest", "read"]
 
 # Readers by name, and the module of `matchbound.readers.layouts` with `read_…` for each.
 READERS: dict[str, str] = {
-    "voxceleb": "trials",
-    "kaldi": "trials",
+    "voxceleb": "lists",
+    "kaldi": "lists",
     "kaldi-ark": "vectors",
-    "sre": "trials",
+    "sre": "lists",
     "bob4": "lists",
     "bob5": "lists",
     "bob-csv": "lists",
     "pyeer": "lists",
     "lfw": "lists",
-    "ijb": "trials",
+    "ijb": "lists",
     "matrix": "vectors",
     "splink": "splink",
 }

@@ -13,8 +13,7 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.data.labels import Coded, as_text
 from matchbound.errors import DataError, argument, plainly
-from matchbound.files.opening import MAX_BYTES, Input, is_address, local_path, open_input
-from matchbound.files.origin import Origin, own_name
+from matchbound.files.opening import MAX_BYTES, Input, Origin, is_address, local_path, open_input, own_name
 from matchbound.notes import Note
 from matchbound.readers.parquet import batches, check_size, open_parquet, place
 from matchbound.readers.roles import PairRoles, find_roles

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, LabelArray
-from matchbound.data.arrays import first_null, values_of
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import Coded, coded_labels, coded_values, merge, text_array
-from matchbound.data.scores import FAILED, check_finite, check_missing, rejected_score
+from matchbound.data.values import FAILED, check_finite, check_missing, first_null, rejected_score, values_of
 from matchbound.errors import DataError, MatchboundError, UsageError, argument, plainly, shorten
 from matchbound.files.opening import Input, opened_inputs
 from matchbound.notes import Note

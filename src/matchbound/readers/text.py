@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from matchbound.data.arrays import in_one_piece, trim
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.data.scores import FAILED, check_missing
+from matchbound.data.values import FAILED, check_missing, in_one_piece, trim
 from matchbound.errors import DataError, UsageError, argument, plainly, shorten
 from matchbound.files.opening import MAX_LINE, Input, report_progress
 from matchbound.notes import Note

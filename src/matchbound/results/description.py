@@ -12,7 +12,7 @@ from matchbound.arraytypes import FloatArray, IntArray, LabelArray
 from matchbound.counting.pairs import ErringRows
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.data.scores import question
+from matchbound.data.values import question
 from matchbound.notes import Note
 from matchbound.results.interval import few_identities, uneven_identities
 from matchbound.show.shown import Shown

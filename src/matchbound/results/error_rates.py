@@ -13,7 +13,7 @@ from matchbound.arraytypes import FloatArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.tally import Tally
 from matchbound.data.failures import Failures
-from matchbound.data.scores import SURE, question
+from matchbound.data.values import SURE, question
 from matchbound.errors import UsageError, argument
 from matchbound.metrics import Home
 from matchbound.notes import Note

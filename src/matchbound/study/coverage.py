@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
-from matchbound.data.comparisons import Comparisons
+from matchbound.data.comparisons import Comparisons, Source
 from matchbound.data.embeddings import Embeddings
-from matchbound.data.source import Source
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.files.writing import write_atomically
 from matchbound.results.interval import check_level, check_whole, named

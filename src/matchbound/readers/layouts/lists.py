@@ -1,27 +1,358 @@
-"""Lists of scores without trials: bob, LFW's pairs, and scores alone (PyEER)."""
+"""Text lists of comparisons: trials with score files (VoxCeleb, Kaldi, NIST SRE, IJB), bob, LFW pairs and PyEER."""
 
 from __future__ import annotations
 
 import math
+import re
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.data.comparisons import Comparisons
-from matchbound.data.labels import Coded, coded_values, merge
-from matchbound.errors import DataError, UsageError, shorten
+from matchbound.data.labels import Coded, coded_values, distinct_integers, label_mapping, merge
+from matchbound.data.values import check_finite
+from matchbound.errors import DataError, UsageError, argument, plainly, shorten
 from matchbound.files.opening import AnyPath, Input, open_input
-from matchbound.readers.layouts.trials import load_scores
-from matchbound.readers.roles import PairRoles, plain
-from matchbound.readers.tables import Options, build_comparisons, check_unseen, named
-from matchbound.readers.text import NUMBER, finite_number, first_line, read_delimited, read_list
+from matchbound.readers.arrays import load_npy
+from matchbound.readers.roles import PairRoles, assigned, plain
+from matchbound.readers.tables import GENUINE_WORDS, Options, Table, build_comparisons, check_unseen, named, once
+from matchbound.readers.text import (
+    NUMBER,
+    as_float,
+    finite_number,
+    first_line,
+    load_text_table,
+    read_delimited,
+    read_list,
+    split_line,
+)
 
+IdentityMap = AnyPath | Mapping[str, str]
+
+# A trial list names two instances and says whether they show one identity.
+TRIALS = PairRoles("score", instance_a="instance_a", instance_b="instance_b", genuine="genuine")
+_SPEAKER = re.compile(r"^id\d+$")
+# What the columns of a list of template pairs are called; a first line of other words is a pair.
+_TEMPLATES = (
+    *("template", "template_id", "template_1", "template_2", "template_a", "template_b", "template1", "template2"),
+    *("t1", "t2", "enroll_template_id", "verif_template_id", "label", "genuine", "same", "is_same", "issame"),
+)
+_MAP = {
+    "sample": "segmentid segment_id modelid model_id model segment sample utterance utt name template_id",
+    "identity": "subjectid subject_id speakerid speaker_id speaker subject identity pin sid",
+}
+_SRE = {
+    "model": "modelid model_id model",
+    "segment": "segmentid segment_id segment segid testseg",
+    "side": "side channel",
+    "genuine": "targettype target_type key label target trial_type",
+    "score": "llr score",
+}
+_SRE_LINES = {
+    "genuine": ("model segment genuine", "model segment side genuine"),
+    "score": ("model segment score", "model segment side score", "_0 _1 _2 _3 model segment side _7 score"),
+}
 _WITH_INSTANCES = PairRoles("score", "id_a", "id_b", "instance_a", "instance_b")
 CHECK_EVERY = 100_000
 # The instance that a four-column file compares with: the one model of the claimed identity.
 MODEL = "(model)"
+
+
+def read_voxceleb(
+    inputs: Sequence[Input], *, distance: bool | None = None, identity_regex: str | None = None
+) -> Comparisons:
+    """A VoxCeleb trial list (``1 id10270/x6uYqmx31kE/00001.wav id10270/8jEAjG6SegY/00008.wav``) with scores.
+
+    The speaker is the part of the path like ``id10270``, or else the first part. Scores are one per line in
+    the order of the list, or lines with both paths and a score. A fourth column of the list can hold the score.
+    """
+    trials, score_file, _ = _files(inputs, None, "voxceleb")
+    own = "_score" if score_file else "score"
+    table = read_list(trials, ("genuine instance_a instance_b", f"genuine instance_a instance_b {own}"))
+    identity = _by_regex(identity_regex) if identity_regex is not None else _speaker_of_path
+    return _comparisons(table, score_file, identity, distance, "voxceleb")
+
+
+def read_kaldi(
+    inputs: Sequence[Input],
+    *,
+    distance: bool | None = None,
+    map: IdentityMap | None = None,
+    identity_regex: str | None = None,
+) -> Comparisons:
+    """Kaldi trials (``enroll test target``) with scores (``enroll test 0.98``).
+
+    Identities come from `map` (a file of ``sample identity`` lines such as utt2spk, or a dictionary), or
+    from `identity_regex` (its first group, searched in the sample name); what neither names is inferred from
+    the target trials. One file with ``enroll test score target`` lines is read as well.
+    """
+    trials, score_file, map_file = _files(inputs, map, "kaldi")
+    own = "_score" if score_file else "score"
+    first = first_line(trials).split()
+    label_last = len(first) == 4 and first[3].lower() in GENUINE_WORDS and as_float(first[2]) is not None
+    four = f"instance_a instance_b {own} genuine" if label_last else f"instance_a instance_b genuine {own}"
+    table = read_list(trials, ("instance_a instance_b genuine", four))
+    return _comparisons(table, score_file, identity_of(map_file, identity_regex), distance, "kaldi")
+
+
+def read_sre(
+    inputs: Sequence[Input],
+    *,
+    distance: bool | None = None,
+    map: IdentityMap | None = None,
+    identity_regex: str | None = None,
+) -> Comparisons:
+    """A NIST SRE trial key with the scores of a submission.
+
+    Keys: tab-separated with a header ``modelid segmentid side targettype`` (2016 and later), or
+    comma-separated ``model,segment,side,target`` (2008, 2010). Scores: the same columns with ``LLR``, lines of
+    ``model segment [side] score``, or the nine columns of a 2008 submission. `map` names the speaker of
+    models or segments (two columns, or a model key); the rest is inferred from the target trials.
+    """
+    trials, score_file, map_file = _files(inputs, map, "sre")
+    if score_file is None:
+        raise DataError(f"{trials.name} is a key without scores; give {argument('read', 'key, scores; sre')}")
+    of_name = identity_of(map_file, identity_regex)
+
+    def identity(name: str) -> str:
+        bare = name.partition(":")[2]
+        return of_name(bare) or of_name(bare.rpartition("-")[0]) if of_name is not None else ""
+
+    table = _sre_list(trials, "genuine", "targettype")
+    score = join_scores(table, _sre_list(score_file, "score", "LLR"))
+    return build_comparisons(table, TRIALS, bool(distance), score=score, identity=identity)
+
+
+def read_ijb(inputs: Sequence[Input], *, distance: bool | None = None) -> Comparisons:
+    """Template pairs, scores in their order, and metadata where there are any.
+
+    Pairs: ``template template label`` (as the evaluation of insightface has them) or ``template,template`` (the
+    protocol's matches file). Metadata: CSV with ``TEMPLATE_ID`` and ``SUBJECT_ID``, one or several further files.
+    Without metadata the subjects are inferred from the labels.
+    """
+    pairs = inputs[0]
+    known: list[Input] = []
+    score_files: list[Input] = []
+    for source in inputs[1:]:  # those with a column TEMPLATE_ID are metadata
+        is_table = source.kind == "text" and "template_id" in map(plain, first_line(source).split(","))
+        (known if is_table else score_files).append(source)
+    if len(score_files) > 1:
+        names = f"{score_files[0].name} and {score_files[1].name}"
+        raise UsageError(f"reader 'ijb' takes one file of scores; got {names}")
+    line = first_line(pairs)
+    headed = all(plain(word) in _TEMPLATES for word in line.replace(",", " ").split())
+    lines = ("instance_a instance_b genuine", "instance_a instance_b")
+    table = read_list(pairs, lines, delimiter="," if "," in line else None, headed=headed)
+    if not score_files:
+        raise DataError(f"{pairs.name} holds no scores; give {argument('read', 'pairs, scores; ijb')}")
+    score = load_scores(score_files[0], table.data.num_rows, pairs.name)
+    subjects = _subjects(known)
+    if "genuine" in table.names:
+        of_name = (lambda name: subjects.get(name, "")) if subjects else None
+        return build_comparisons(table, TRIALS, bool(distance), score=score, identity=of_name)
+    return build_comparisons(_with_subjects(table, subjects), _WITH_INSTANCES, bool(distance), score=score)
+
+
+def load_scores(source: Input, rows: int, of: str) -> FloatArray:
+    """One score per comparison, in order: from an ``.npy`` array, or text with one number per line."""
+    if source.kind == "npy":
+        values = load_npy(source)
+        if values.ndim == 2 and 1 in values.shape:
+            values = values.reshape(-1)
+        if values.ndim != 1 or values.dtype.kind not in "iuf":
+            raise DataError(
+                f"{source.name} holds {values.dtype} of shape {values.shape}; give one score per comparison"
+            )
+        scores = values.astype(np.float64)
+        check_finite(scores, lambda row: f"{source.name}, row {row}: the score is")
+    else:
+        scores = read_list(source, ("score",)).numbers("score")
+    if scores.size != rows:
+        raise DataError(f"{source.name} holds {scores.size} scores, and {of} has {rows} comparisons; they must agree")
+    return scores
+
+
+def join_scores(trials: Table, scores: Table) -> FloatArray:
+    """The score of each trial, whatever the order of the score file; a trial without one is an error."""
+    columns = [table.coded(name) for table in (scores, trials) for name in ("instance_a", "instance_b")]
+    names, (a, b, first, second) = merge(*columns, narrow=True)
+    del columns
+    width = np.int64(names.size)
+    pairs = (Coded(*distinct_integers(one * width + two)) for one, two in ((a, b), (first, second)))
+    known, (pair, wanted) = merge(*pairs, narrow=True)
+    score = scores.numbers("score")
+    value = np.full(known.size, np.nan)
+    value[pair[::-1]] = score[::-1]  # the first score of a pair stays
+    other = np.flatnonzero(score != value[pair])
+    if other.size:
+        row = int(other[np.argmin(pair[other])])
+        raise DataError(
+            f"{scores.where(row)}: {plainly(names[a[row]])} {plainly(names[b[row]])} has another score in an earlier "
+            "line; keep one"
+        )
+    found: FloatArray = value[wanted]
+    lost = np.flatnonzero(np.isnan(found))
+    if lost.size:
+        row = int(lost[0])
+        raise DataError(
+            f"{trials.where(row)}: no score for {plainly(names[first[row]])} {plainly(names[second[row]])} in "
+            f"{scores.source} ({lost.size} of {found.size} trials have none). Score every trial, or drop those trials "
+            "from the list"
+        )
+    return found
+
+
+def _files(
+    inputs: Sequence[Input], map: IdentityMap | None, reader: str
+) -> tuple[Input, Input | None, Input | Mapping[str, str] | None]:
+    """The trial list, the scores and the map, which may be a file of its own or an option."""
+    if len(inputs) > (3 if map is None and reader != "voxceleb" else 2):
+        raise UsageError(f"reader {reader!r} does not take {len(inputs)} files; it takes the trials and the scores")
+    given = map if map is None or isinstance(map, Mapping) else open_input(map)
+    trials, score_file, map_file, *_ = (*inputs, None, None)
+    assert trials is not None
+    return trials, score_file, given if given is not None else map_file
+
+
+def _comparisons(
+    table: Table, score_file: Input | None, identity: Callable[[str], str] | None, distance: bool | None, reader: str
+) -> Comparisons:
+    """Comparisons from trials whose scores are in the list, in a file in its order, or in a file with names."""
+    score: FloatArray | None = None
+    if score_file is None:
+        if "score" not in table.names:
+            raise DataError(
+                f"{table.source} is a trial list without scores; give {argument('read', f'trials, scores; {reader}')}"
+            )
+    elif score_file.kind == "npy" or len(first := first_line(score_file).split()) == 1:
+        score = load_scores(score_file, table.data.num_rows, table.source)
+    else:
+        score_first = len(first) > 2 and as_float(first[2]) is None and as_float(first[0]) is not None
+        names = "score instance_a instance_b" if score_first else "instance_a instance_b score"
+        score = join_scores(table, read_list(score_file, (names, f"{names} _label")))
+    return build_comparisons(table, TRIALS, bool(distance), score=score, identity=identity)
+
+
+def _speaker_of_path(name: str) -> str:
+    parts = name.split("/")
+    return next((part for part in parts if _SPEAKER.match(part)), parts[0] if len(parts) > 1 else "")
+
+
+def _by_regex(pattern: str) -> Callable[[str], str]:
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        raise UsageError(f"identity_regex is not a regular expression ({error})") from None
+
+    def identity(name: str) -> str:
+        match = compiled.search(name)
+        if match is None:
+            raise DataError(f"identity_regex {pattern!r} does not match the sample {shorten(name)!r}")
+        return match[1] if compiled.groups else match[0]
+
+    return identity
+
+
+def identity_of(map: Input | Mapping[str, str] | None, identity_regex: str | None) -> Callable[[str], str] | None:
+    """From the name of a sample to its identity, by a map or a regular expression; None without either."""
+    if map is not None and identity_regex is not None:
+        raise UsageError("give map or identity_regex, not both")
+    if identity_regex is not None:
+        return _by_regex(identity_regex)
+    if map is None:
+        return None
+    known = label_mapping(map, "map") if isinstance(map, Mapping) else read_map(map)
+    return lambda name: known.get(name, "")
+
+
+def _heading(source: Input, words: Mapping[str, str]) -> tuple[str, str | None, list[str], dict[str, int]]:
+    """The first line, the character between its fields, the fields, and which of them name the column of a role."""
+    line = first_line(source)
+    delimiter = "," if "," in line else None
+    fields = split_line(line, delimiter)
+    return line, delimiter, fields, {role: fields.index(name) for role, name in assigned(fields, words).items()}
+
+
+def _headed_line(fields: Sequence[str], roles: Mapping[str, int]) -> tuple[str]:
+    """What the lines below a header are, for `read_list`: only the columns with a role are read."""
+    of = {at: role for role, at in roles.items()}
+    return (" ".join(of.get(at, f"_{at}") for at in range(len(fields))),)
+
+
+def read_map(source: Input) -> dict[str, str]:
+    """Sample → identity from a file: two columns, a table with a header, or a NIST model key."""
+    _, delimiter, fields, roles = _heading(source, _MAP)
+    headed = len(roles) == 2
+    lines = _headed_line(fields, roles) if headed else ("sample identity", "sample _1 _2 identity")
+    table = read_list(source, lines, delimiter=delimiter, headed=headed)
+
+    def message(row: int, name: str, here: str, before: str) -> str:
+        return f"{table.where(row)}: {name} is {here} here and {before} in an earlier line"
+
+    return once(table.coded("sample"), table.coded("identity"), message)
+
+
+def _sre_list(source: Input, wanted: str, called: str) -> Table:
+    """A key or a submission, with or without a header: names of models and segments, and labels or scores."""
+    line, delimiter, fields, roles = _heading(source, _SRE)
+    headed = "model" in roles and "segment" in roles
+    lines: Sequence[str] = _SRE_LINES[wanted]
+    if headed:
+        if wanted not in roles:
+            raise DataError(f"{source.name}, line 1: there is no column {called}; the header is {shorten(line)!r}")
+        kept = {role: at for role, at in roles.items() if role in ("model", "segment", "side", wanted)}
+        lines = _headed_line(fields, kept)
+    elif wanted == "genuine" and len(fields) >= 3:
+        at = 3 if len(fields) >= 4 else 2
+        lines = (" ".join([*lines[at - 2].split(), *(f"_{k}" for k in range(at + 1, len(fields)))]),)
+        if fields[at].lower() not in GENUINE_WORDS:
+            raise DataError(
+                f"{source.name}, line 1: {shorten(fields[at])!r} is not a label; write target or nontarget. A "
+                "header has the columns modelid, segmentid, side, targettype"
+            )
+    table = read_list(source, lines, delimiter=delimiter, headed=headed)
+    model = table.coded("model").renamed("model:{}".format)  # so that it is not taken for a segment
+    segment = table.coded("segment").renamed("segment:{}".format)
+    if "side" in table.names:
+        segment = segment.joined(table.coded("side"), lambda one, side: f"{one}-{side.lower()}")
+    table.keep((wanted,))
+    return table.with_labels(instance_a=model, instance_b=segment)
+
+
+def _with_subjects(table: Table, subjects: dict[str, str]) -> Table:
+    """The table with the subject of either template."""
+    a, b = table.coded("instance_a"), table.coded("instance_b")
+    names, (first, second) = merge(a, b)
+    unknown = np.flatnonzero([str(name) not in subjects for name in names])
+    if unknown.size:
+        row = int(np.flatnonzero((first == unknown[0]) | (second == unknown[0]))[0])
+        raise DataError(
+            f"{table.where(row)}: template {plainly(names[unknown[0]])} is in no metadata file ({unknown.size} "
+            f"such templates); give a file with TEMPLATE_ID and SUBJECT_ID for all of them, or pairs "
+            "with labels"
+        )
+    return table.with_labels(id_a=a.renamed(subjects.__getitem__), id_b=b.renamed(subjects.__getitem__))
+
+
+def _subjects(files: Sequence[Input]) -> dict[str, str]:
+    """The subject of each template, by all files of metadata."""
+    subjects: dict[str, str] = {}
+    for source in files:
+        table = load_text_table(source, delimiter=",")
+        names = {plain(name): name for name in table.names}
+        if "template_id" not in names or "subject_id" not in names:
+            raise DataError(f"{source.name}, line 1: metadata need the columns TEMPLATE_ID and SUBJECT_ID")
+
+        def message(row: int, name: str, here: str, before: str, table: Table = table) -> str:
+            return f"{table.where(row)}: template {name} is subject {here} here and {before} before"
+
+        found = once(table.coded(names["template_id"]), table.coded(names["subject_id"]), message)
+        for name, label in found.items():
+            if subjects.setdefault(name, label) != label:
+                raise DataError(message(0, plainly(name), plainly(label), plainly(subjects[name])))
+    return subjects
 
 
 def read_bob4(inputs: Sequence[Input], *, distance: bool | None = None) -> Comparisons:
@@ -71,16 +402,15 @@ def read_pyeer(inputs: Sequence[Input], *, distance: bool | None = None) -> Comp
     return Comparisons.from_scores(_last_numbers(inputs[0]), _last_numbers(inputs[1]), distance=bool(distance))
 
 
-def read_lfw(inputs: Sequence[Input], *, distance: bool | None = None, scores: AnyPath | None = None) -> Comparisons:
+def read_lfw(inputs: Sequence[Input], *, distance: bool | None = None) -> Comparisons:
     """``name n1 n2`` (one person) or ``name1 n1 name2 n2`` (two), in the order of the scores.
 
     The first line holds the number of folds and of pairs a fold and kind (``10 300``), or of pairs of each
     kind. Scores: text with one number per line, or an ``.npy`` array.
     """
-    files = [*inputs, *([open_input(scores)] if scores is not None else [])]
-    if len(files) != 2:
+    if len(inputs) != 2:
         raise UsageError("reader 'lfw' takes pairs.txt and a file of scores, one per pair and in its order")
-    source = files[0]
+    source = inputs[0]
     if source.kind not in ("text", "empty"):
         raise DataError(f"{source.name} is not a text file; give pairs.txt")
     words: list[dict[str, int]] = [{} for _ in range(4)]
@@ -106,7 +436,7 @@ def read_lfw(inputs: Sequence[Input], *, distance: bool | None = None, scores: A
     promised = 2 * math.prod(header) if header else rows
     if promised != rows:
         raise DataError(f"{source.name}: the first line promises {promised} pairs, and there are {rows}")
-    score = load_scores(files[1], rows, source.name)
+    score = load_scores(inputs[1], rows, source.name)
 
     def make() -> Comparisons:
         who_a, first, who_b, second = (

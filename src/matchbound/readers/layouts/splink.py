@@ -11,7 +11,7 @@ import numpy as np
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.labels import Coded, merge, text_array
-from matchbound.data.scores import rejected_score, uncompared_pairs
+from matchbound.data.values import rejected_score, uncompared_pairs
 from matchbound.errors import DataError, UsageError, argument, plainly
 from matchbound.files.opening import Input, open_input
 from matchbound.notes import PARTIAL_LABELS, SAID_COMPLETE, Note

@@ -16,12 +16,12 @@ from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import merge
-from matchbound.data.scores import check_finite
+from matchbound.data.values import check_finite
 from matchbound.errors import DataError, UsageError, argument, plainly, shorten
 from matchbound.files.opening import Input, open_input
 from matchbound.notes import Note
 from matchbound.readers.arrays import load_labels, load_npy
-from matchbound.readers.layouts.trials import IdentityMap, identity_of
+from matchbound.readers.layouts.lists import IdentityMap, identity_of
 from matchbound.readers.tables import check_similarity, named
 
 # Bytes that the name of an utterance may have, and numbers that a vector may have.
