@@ -5,7 +5,7 @@ RUN python -m pip wheel --quiet --no-deps --wheel-dir /dist /source
 
 FROM python:3.12-slim
 COPY --from=build /dist /dist
-RUN python -m pip install --quiet --no-cache-dir "$(ls /dist/*.whl)[report,excel,remote]" && rm -r /dist \
+RUN python -m pip install --quiet --no-cache-dir "$(ls /dist/*.whl)[report,remote]" && rm -r /dist \
     && useradd --create-home matchbound
 USER matchbound
 # Kernels are compiled now; on a processor of another kind they are compiled again at first use.

@@ -11,7 +11,7 @@ install: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plots,report,dask,remote,excel,hdf5,test,docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plots,report,dask,remote,hdf5,test,docs]'
 	touch $(STAMP)
 
 # The demo needs neither the plots nor the test tools, so it does not wait for them.

@@ -117,7 +117,7 @@ OPTIONS: dict[str, list[str]] = {
     "--smooth": ["binormal", "kernel", "log normal", "x"],
     "--settings": ["default", "reference", "light", "heavy"],
     "--similarity": ["cosine", "dot", "euclidean", "manhattan"],
-    "--reader": ["kaldi", "lfw", "matrix", "excel", ""],
+    "--reader": ["kaldi", "lfw", "matrix", "no-such", ""],
     "--option": [
         "columns=abc",
         "similarity=dot",

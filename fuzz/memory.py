@@ -15,7 +15,6 @@ import resource
 import subprocess
 import sys
 import tempfile
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -238,69 +237,6 @@ def _dictionary(folder: Path) -> Made:
     table = pa.table({"id_a": words, "id_b": ["b"] * 7_000, "score": np.ones(7_000)})
     parquet.write_table(table, folder / "x.parquet", compression="zstd", dictionary_pagesize_limit=2**30)
     return [folder / "x.parquet"], {}
-
-
-def workbook(path: Path, sheet: str, strings: str = "") -> Path:
-    """An Excel workbook of a sheet's XML."""
-    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-    package = "http://schemas.openxmlformats.org/package/2006"
-    kinds = "application/vnd.openxmlformats-officedocument.spreadsheetml"
-    parts = {
-        "[Content_Types].xml": f'<Types xmlns="{package}/content-types"><Default Extension="rels" '
-        'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-        f'<Override PartName="/xl/workbook.xml" ContentType="{kinds}.sheet.main+xml"/>'
-        f'<Override PartName="/xl/sharedStrings.xml" ContentType="{kinds}.sharedStrings+xml"/>'
-        f'<Override PartName="/xl/worksheets/sheet1.xml" ContentType="{kinds}.worksheet+xml"/></Types>',
-        "_rels/.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r" '
-        f'Type="{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
-        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{office}"><sheets><sheet name="s" sheetId="1" '
-        'r:id="r1"/></sheets></workbook>',
-        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" '
-        f'Type="{office}/worksheet" Target="worksheets/sheet1.xml"/><Relationship Id="r2" '
-        f'Type="{office}/sharedStrings" Target="sharedStrings.xml"/></Relationships>',
-        "xl/sharedStrings.xml": f'<sst xmlns="{main}">{strings}</sst>',
-        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{main}"><sheetData>{sheet}</sheetData></worksheet>',
-    }
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in parts.items():
-            archive.writestr(name, text)
-    return path
-
-
-def cell(value: object, at: str = "") -> str:
-    """One cell: a number, or text."""
-    where = f' r="{at}"' if at else ""
-    if isinstance(value, int):
-        return f"<c{where}><v>{value}</v></c>"
-    return f'<c{where} t="inlineStr"><is><t>{value}</t></is></c>'
-
-
-HEAD = f"<row>{cell('id_a')}{cell('id_b')}{cell('score')}</row>"
-
-
-@case("excel, many rows")
-def _excel(folder: Path) -> Made:
-    row = f"<row>{cell(1)}{cell(2)}{cell(3)}</row>"
-    return [workbook(folder / "x.xlsx", HEAD + row * (ROOM // len(row) - 40))], {}
-
-
-@case("excel, cells far to the right")
-def _excel_wide(folder: Path) -> Made:
-    row = f"<row>{cell(1, 'XFD1')}</row>"
-    return [workbook(folder / "x.xlsx", HEAD + row * (ROOM // len(row) - 80))], {}
-
-
-@case("excel, a row far below")
-def _excel_below(folder: Path) -> Made:
-    row = '<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'
-    return [workbook(folder / "x.xlsx", HEAD + row)], {}
-
-
-@case("excel, many strings")
-def _excel_strings(folder: Path) -> Made:
-    text = "<si><t/></si>"
-    return [workbook(folder / "x.xlsx", HEAD, text * (ROOM // len(text) - 200))], {}
 
 
 def run(name: str) -> list[Any]:

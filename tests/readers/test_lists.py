@@ -16,7 +16,7 @@ from pyarrow import parquet
 
 import matchbound as mb
 from matchbound.files.opening import Input
-from matchbound.readers import containers, infer, tables, text
+from matchbound.readers import infer, tables, text
 from matchbound.readers.layouts import lists
 from naive_readers import components_by_search, fields_by_line, map_by_line
 
@@ -194,38 +194,6 @@ def test_labels_beside_an_array_are_not_read_without_end(tmp_path: Path) -> None
     (tmp_path / "gap.txt").write_text("a\n\nb\n")
     with pytest.raises(mb.DataError, match=r"gap.txt, line 2: the label is empty"):
         mb.read(tmp_path / "x.npy", labels=tmp_path / "gap.txt")
-
-
-def test_cells_far_to_the_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cell in the last column of each row made every row as long as 16,384 cells."""
-    openpyxl = pytest.importorskip("openpyxl")
-    book = openpyxl.Workbook()
-    for row in (("id_a", "id_b", "score"), ("a", "b", 1), ("a", "a", 2)):
-        book.active.append(row)
-    book.active["XFD2"] = "x"
-    book.active["XFD3"] = "x"
-    book.save(tmp_path / "x.xlsx")
-    assert mb.read(tmp_path / "x.xlsx").score.tolist() == [1.0, 2.0]
-    monkeypatch.setattr(containers, "MAX_EMPTY", 30_000)
-    with pytest.raises(mb.DataError, match=r"x.xlsx: more than 30,000 cells of the sheet are empty; delete"):
-        mb.read(tmp_path / "x.xlsx")
-
-
-def test_a_workbook_of_many_cells_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Five million cells in 240 KB took many minutes."""
-    openpyxl = pytest.importorskip("openpyxl")
-    book = openpyxl.Workbook()
-    book.active.append(("id_a", "id_b", "score"))
-    for _ in range(2000):
-        book.active.append(("a", "b", 1))
-    book.save(tmp_path / "x.xlsx")
-    assert len(mb.read(tmp_path / "x.xlsx")) == 2000
-    assert (containers.SMALL_SHEET, containers.SHEET_RATIO) == (16 * 2**20, 20)
-    monkeypatch.setattr(containers, "SMALL_SHEET", 10_000)
-    monkeypatch.setattr(containers, "SHEET_RATIO", 2)
-    with pytest.raises(mb.DataError, match=r"x.xlsx: unpacks to .* bytes, more than .* give a larger max_bytes"):
-        mb.read(tmp_path / "x.xlsx")
-    assert len(mb.read(tmp_path / "x.xlsx", max_bytes=33554433)) == 2000
 
 
 def test_a_wide_table_takes_time_by_its_columns(tmp_path: Path) -> None:

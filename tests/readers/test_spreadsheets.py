@@ -1,4 +1,4 @@
-"""Files as people have them: blank rows, no header, the wrong sheet, two files in the wrong order."""
+"""Files as people have them: blank rows, no header, two files in the wrong order."""
 
 from __future__ import annotations
 
@@ -20,23 +20,6 @@ def test_blank_rows_at_the_end(tail: str, tmp_path: Path) -> None:
     path.write_text(HEAD + ROWS + tail)
     assert mb.read(path).score.tolist() == [0.9, 0.2, 0.7]
     assert mb.evaluate(mb.scan(path), 0.5).far.comparisons == 1
-
-
-def test_the_wrong_sheet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    openpyxl = pytest.importorskip("openpyxl")
-    book = openpyxl.Workbook()
-    book.active.title = "Notes"
-    book.active.append(["made by", "me"])
-    sheet = book.create_sheet("Scores")
-    for line in (HEAD + ROWS).splitlines():
-        *labels, score = line.split(",")
-        sheet.append([*labels, score if score == "score" else float(score)])
-    sheet.append([None, None, " "])
-    path = tmp_path / "book.xlsx"
-    book.save(path)
-    assert main(["evaluate", str(path), "--threshold", "0.5"]) == 1
-    assert "another one is chosen with --option sheet=Scores" in capsys.readouterr().err
-    assert len(mb.read(path, sheet="Scores")) == 3
 
 
 def write_splink(folder: Path, *, shared: bool = False) -> tuple[Path, Path]:

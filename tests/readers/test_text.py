@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +121,7 @@ def test_files_and_frames_are_read_where_data_are_expected(tmp_path: Path) -> No
         mb.evaluate("none.csv", 0.5)
 
 
-# --- files without a header, and workbooks ---
+# --- files without a header ---
 
 
 @pytest.mark.parametrize("between", [" ", "\t", ","])
@@ -144,49 +143,6 @@ def test_scores_of_wespeaker(tmp_path: Path) -> None:
     assert any("reader='kaldi'" in note for note in found.findings())
     with pytest.raises(mb.DataError, match="are not recognised"):
         mb.read(put(tmp_path / "other", "1 1\n0 1\n"))
-
-
-def workbook(path: Path, rows: list[list[Any]], sheet: str = "scores") -> Path:
-    openpyxl = pytest.importorskip("openpyxl")
-    book = openpyxl.Workbook()
-    book.active.title = sheet
-    for row in rows:
-        book.active.append(row)
-    book.create_sheet("other").append(["nothing"])
-    book.save(path)
-    return path
-
-
-def test_a_workbook(tmp_path: Path) -> None:
-    head = ["ID A", "id_b", "Score"]
-    path = workbook(tmp_path / "s.xlsx", [[], head, ["ann", "ann", 0.5], [7, " ann ", 1], [None, None, None]][:4])
-    found = mb.read(path)
-    assert found.score.tolist() == [0.5, 1.0]
-    assert found.identities.tolist() == ["7", "ann"]
-    assert found.genuine.tolist() == [True, False]
-    for row, why in (
-        (["ann", None, 1], "line 3: id_b is empty"),
-        (["ann", "eve", "high"], "line 3: Score is 'high', not a number"),
-        (["ann", "eve", None], "line 3: Score is missing"),
-    ):
-        with pytest.raises(mb.DataError, match=why):
-            mb.read(workbook(tmp_path / "s.xlsx", [head, ["a", "a", 1], row]))
-    with pytest.raises(mb.DataError, match="there is no sheet 'x'; it has 'scores', 'other'"):
-        mb.read(path, sheet="x")
-    with pytest.raises(mb.DataError, match="'nothing' are not recognised"):
-        mb.read(path, sheet="other")
-    with pytest.raises(mb.DataError, match="more than 100"):
-        mb.read(path, max_bytes=100)
-    vectors = workbook(tmp_path / "e.xlsx", [["identity", "feature_0", "feature_1"], ["a", 1, 0.5], ["b", 2, 3]])
-    data = mb.read(vectors)
-    assert data.vectors.tolist() == [[1.0, 0.5], [2.0, 3.0]]
-
-
-def test_a_workbook_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = workbook(tmp_path / "s.xlsx", [["id_a", "id_b", "score"], ["a", "a", 1]])
-    monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with pytest.raises(mb.MissingExtraError, match="save the sheet as CSV, or install openpyxl"):
-        mb.read(path)
 
 
 def test_messages_speak_of_options_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

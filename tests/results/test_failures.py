@@ -152,7 +152,6 @@ def test_totals_only_say_so() -> None:
         (lambda: mb.Failures(["a"], None, [1]), "both tries"),
         (lambda: mb.Failures(["a"], None, [1.5], [1]), "whole numbers"),
         (lambda: mb.Failures(["a"], [1, 0]), "one entry per row"),
-        (lambda: mb.Failures.from_attempts(["a", "a"], [1, 1], [1, 0]), "some rows"),
         (lambda: mb.Failures.from_counts(), "give fta"),
         (lambda: mb.Failures.from_counts(fta=(3, 2)), "fta must be"),
     ],
@@ -173,8 +172,6 @@ def test_a_table_of_attempts(tmp_path: Path) -> None:
     made = mb.read_failures(path)
     assert made.identities.tolist() == ["ann", "bob", "cy"]
     assert (made.fte_counts, made.fta_counts) == ((1, 3), (1, 3))
-    rows = mb.Failures.from_attempts(["ann", "ann", "bob"], [1, 0, 1])
-    assert (rows.fte_counts, rows.fta_counts) == ((0, 2), (1, 3))
     path.write_text("identity,enrolled\nann,1\nbob,0\n")
     assert mb.read_failures(path).fte == 0.5
     for text, message in (

@@ -28,7 +28,7 @@ class Failures:
 
     See Also
     --------
-    Failures.from_attempts, Failures.from_counts, read_failures, GeneralisedRates
+    Failures.from_counts, read_failures, GeneralisedRates
 
     Examples
     --------
@@ -56,31 +56,11 @@ class Failures:
         people, (codes,) = encode(labels)
         if people.size != labels.size:
             twice = people[np.flatnonzero(np.bincount(codes) > 1)[0]]
-            raise DataError(f"identity {twice} occurs more than once; give one entry per person, or use from_attempts")
+            raise DataError(f"identity {twice} occurs more than once; give one entry per person")
         order = np.argsort(codes)
         known = _column("enrolled", enrolled, np.ones(labels.size, dtype=np.bool_))
         attempts, samples = _column("tries", tries, codes * 0), _column("acquired", acquired, codes * 0)
         self._set(people, known[order], attempts[order], samples[order])
-
-    @classmethod
-    def from_attempts(cls, identity: ArrayLike, acquired: ArrayLike, enrolled: ArrayLike | None = None) -> Failures:
-        """From one row per attempt.
-
-        Parameters
-        ----------
-        identity, acquired
-            Whose attempt it was, and whether it gave a sample: true or false, 1 or 0.
-        enrolled
-            Whether that person could be enrolled, the same in all of their rows; by default everybody.
-        """
-        people, (codes,) = encode(as_labels(identity, "identity"))
-        every = np.ones(codes.size, dtype=np.bool_)
-        got, known = _column("acquired", acquired, every), _column("enrolled", enrolled, every)
-        tries, well, yes = (np.bincount(codes[rows], minlength=people.size) for rows in (every, got, known))
-        mixed = np.flatnonzero((yes > 0) & (yes < tries))
-        if mixed.size:
-            raise DataError(f"identity {people[mixed[0]]} is enrolled in some rows and not in others")
-        return cls.__new__(cls)._set(people, yes > 0, tries, well)
 
     @classmethod
     def from_counts(cls, *, fta: tuple[int, int] | None = None, fte: tuple[int, int] | None = None) -> Failures:

@@ -50,6 +50,8 @@ def load_npz(source: Input) -> dict[str, NDArray[Any]]:
     try:
         with source.open() as stream, zipfile.ZipFile(stream) as archive:
             entries = archive.infolist()
+            if any(item.filename == "xl/workbook.xml" for item in entries):
+                raise DataError(f"{source.name} is an Excel workbook; save the sheet as CSV")
             if not any(item.filename.endswith(".npy") for item in entries):
                 raise DataError(f"{source.name} is a zip archive without arrays; give an .npz file, or unpack it")
             twice = repeated([item.filename for item in entries])

@@ -1,30 +1,18 @@
-"""Whole tables from whatever holds them: data frames, Arrow IPC, JSON lines, Excel workbooks, Parquet and text."""
+"""Whole tables from whatever holds them: data frames, Arrow IPC, JSON lines, Parquet and text."""
 
 from __future__ import annotations
 
-import csv
-import io
-import re
 import struct
-import zipfile
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection
 from itertools import islice
 from typing import Any
 
-from matchbound.data.comparisons import Comparisons
-from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import is_missing
-from matchbound.errors import DataError, MatchboundError, MissingExtraError, UsageError, argument, plainly, shorten
+from matchbound.errors import DataError, MatchboundError, UsageError, plainly
 from matchbound.files.opening import Input, open_input
 from matchbound.readers.parquet import load_parquet_table
-from matchbound.readers.roles import UnknownColumnsError
-from matchbound.readers.tables import Options, Table, is_frame, readable
-from matchbound.readers.text import load_text_table, read_delimited
-
-# Bytes that a workbook may unpack to, however small it is, and for each of its bytes: a cell takes microseconds.
-SMALL_SHEET, SHEET_RATIO = 16 * 2**20, 20
-# Empty cells that the rows of a sheet may have, in all.
-MAX_EMPTY = 10_000_000
+from matchbound.readers.tables import Table, is_frame, readable
+from matchbound.readers.text import load_text_table
 
 
 def table_of(data: Any) -> Table:
@@ -49,10 +37,8 @@ def load_table(source: Input, numbers: Collection[str] = ()) -> Table:
         table = load_parquet_table(source)
     elif source.kind == "arrow" and not source.piped:
         table = load_arrow(source)
-    elif is_workbook(source):
-        table = load_text_table(sheet_as_text(source)[0], numbers, delimiter="\t")
     else:
-        raise DataError(f"{source.name} is not a table; give CSV, TSV or Parquet")
+        raise DataError(f"{source.name} is not a table; give CSV, TSV or Parquet (save a workbook as CSV)")
     if not table.names:
         raise DataError(f"{source.name} has no columns")
     if not table.data.num_rows:
@@ -85,18 +71,14 @@ def _arrow(frame: Any) -> Any:
             mixed = [name for name, kind in frame.dtypes.items() if kind == object]  # noqa: E721
             texts = {name: [None if is_missing(value) else str(value) for value in frame[name]] for name in mixed}
             return pa.Table.from_pandas(frame.assign(**texts), preserve_index=False)
+    if not hasattr(frame, "__arrow_c_stream__") and hasattr(frame, "collect"):
+        frame = frame.collect()  # a frame that was not computed yet
     if hasattr(frame, "__arrow_c_stream__"):
         return pa.table(frame)
-    try:
-        import narwhals
-    except ImportError:
-        raise UsageError(
-            f"{type(frame).__module__}.{type(frame).__name__} does not speak the Arrow interface; install narwhals, "
-            "or give a pandas, polars or pyarrow frame"
-        ) from None
-    native = narwhals.from_native(frame)
-    collected = native.collect() if isinstance(native, narwhals.LazyFrame) else native
-    return collected.to_arrow()
+    raise UsageError(
+        f"{type(frame).__module__}.{type(frame).__name__} does not speak the Arrow interface; give a pandas, polars or "
+        "pyarrow frame"
+    )
 
 
 def load_arrow(source: Input) -> Table:
@@ -164,78 +146,3 @@ def load_json_lines(source: Input) -> Table:
     with readable(source, "a file of JSON lines"), source.open() as stream:
         data = pa_json.read_json(stream, read_options=pa_json.ReadOptions(block_size=8 << 20))
     return Table(source.name, data, where)
-
-
-def is_workbook(source: Input) -> bool:
-    """Whether a file is a zip archive that holds an Excel workbook."""
-    try:
-        with source.open() as stream, zipfile.ZipFile(stream) as archive:
-            return "xl/workbook.xml" in archive.namelist()
-    except Exception:  # a damaged archive may raise nearly anything, and its own reader says what is wrong with it
-        return False
-
-
-def read_workbook(source: Input, options: Options, *, sheet: str | None = None) -> Comparisons | Embeddings:
-    """Comparisons or embeddings from a sheet, by default the first; its first row names the columns."""
-    text, others = sheet_as_text(source, sheet)
-    try:
-        return read_delimited(text, options, delimiter="\t")
-    except UnknownColumnsError as error:
-        raise UnknownColumnsError(f"{error.marked}{others}") from None
-
-
-def sheet_as_text(source: Input, sheet: str | None = None) -> tuple[Input, str]:
-    """A sheet as text with tabs, one line a row, and what an error adds where there are other sheets."""
-    try:
-        import openpyxl  # type: ignore[import-untyped,unused-ignore]
-    except ImportError:
-        raise MissingExtraError(
-            f"{source.name} is an Excel workbook: save the sheet as CSV, or install openpyxl "
-            "(pip install 'matchbound[excel]')"
-        ) from None
-    try:
-        with source.open() as stream:
-            with zipfile.ZipFile(stream) as archive:
-                most = max(SMALL_SHEET, SHEET_RATIO * (source.size or 0)) if source.usual_limit else source.max_bytes
-                source.check_bytes(sum(item.file_size for item in archive.infolist()), most)
-            book = openpyxl.load_workbook(stream, read_only=True, data_only=True)
-            if sheet is not None and sheet not in book.sheetnames:
-                has = ", ".join(repr(shorten(name)) for name in book.sheetnames)
-                raise DataError(f"{source.name}: there is no sheet {sheet!r}; it has {has}")
-            text = _tabbed(source, book[sheet or book.sheetnames[0]].iter_rows(values_only=True))
-    except DataError:
-        raise
-    except Exception as error:  # a damaged workbook may raise nearly anything
-        raise DataError(
-            f"{source.name} is not a workbook that can be read ({plainly(error, 200)}); save the sheet as CSV"
-        ) from None
-    others = ""
-    if sheet is None and len(book.sheetnames) > 1:
-        names = " or ".join(argument("sheet", shorten(name)) for name in book.sheetnames[1:6])
-        others = f". This is the sheet {shorten(book.sheetnames[0])!r}; another one is chosen with {names}"
-    return Input(source.name, content=text.encode("utf-8", "surrogatepass")), others
-
-
-def _tabbed(source: Input, rows: Iterable[Sequence[Any]]) -> str:
-    """Cells with tabs between, as wide as the first row that is not empty."""
-    text = io.StringIO()
-    writer = csv.writer(text, delimiter="\t", lineterminator="\n")
-    width = empty = 0
-    for row in rows:
-        empty += row.count(None)
-        if empty > MAX_EMPTY:
-            raise DataError(
-                f"{source.name}: more than {MAX_EMPTY:,} cells of the sheet are empty; delete the cells far to the "
-                "right of the table, or save the sheet as CSV"
-            )
-        width = width or max((at + 1 for at, value in enumerate(row) if value is not None), default=0)
-        writer.writerow([_cell(value) for value in (*row[:width], *[None] * (width - len(row)))])
-    return text.getvalue()
-
-
-def _cell(value: Any) -> str:
-    """A cell as text on one line; a whole number is one, however it is stored."""
-    if is_missing(value):
-        return ""
-    whole = int(value) if isinstance(value, float) and value.is_integer() else value
-    return re.sub(r"[\r\n]+", " ", str(whole))

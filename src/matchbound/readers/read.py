@@ -224,7 +224,7 @@ def _by_content(source: Input, **options: Any) -> Data:
     if source.piped and kind != "json":
         raise DataError(f"{source.name} holds binary data ({kind}); only text can be read from a pipe")
     from matchbound.readers.arrays import read_arrays, read_npy
-    from matchbound.readers.containers import is_workbook, load_arrow, load_json_lines, read_workbook
+    from matchbound.readers.containers import load_arrow, load_json_lines
     from matchbound.readers.parquet import read_parquet
 
     if kind == "parquet":
@@ -235,8 +235,6 @@ def _by_content(source: Input, **options: Any) -> Data:
         return _call(from_table, load_json_lines(source), "a file of JSON lines", **options)
     if kind == "npy":
         return _call(read_npy, source, "an .npy file", **options)
-    if kind == "zip" and is_workbook(source):
-        return _call(read_workbook, source, "an Excel workbook", **options)
     return _call(read_arrays, source, "an HDF5 file" if kind == "hdf5" else "an .npz file", **options)
 
 

@@ -17,7 +17,7 @@ from matchbound.files.opening import MAX_BYTES, Input, Origin, is_address, local
 from matchbound.notes import Note
 from matchbound.readers.parquet import batches, check_size, open_parquet, place
 from matchbound.readers.roles import PairRoles, find_roles
-from matchbound.readers.tables import Contradictions, Table, check_truths, distance_note
+from matchbound.readers.tables import Contradictions, Table, distance_note
 from matchbound.readers.text import checked_blocks, read_header, split_header, table_layout
 
 BATCH_ROWS = 1 << 20
@@ -162,7 +162,7 @@ def scan_scores(path: str | os.PathLike[str] | ScoreFile) -> ScoreScan:
         for part in parts:
             for table in part.tables((id_a, id_b, *roles.truths), (roles.score,)):
                 a, b = table.coded(id_a), table.coded(id_b)
-                contradictions.add(check_truths(table, roles, a, b))
+                contradictions.look(table, roles, a, b)
                 notes.update(dict.fromkeys([*table.notes, *a.notes(id_a), *b.notes(id_b)]))
                 yield ScoreBatch(a, b, table.numbers(roles.score))
         chosen = [distance_note(roles.score)] if source.distance is None and roles.distance else []

@@ -282,7 +282,9 @@ def build_comparisons(
     if ids:
         identities, (a, b) = merge(*ids)
         notes += [*ids[0].notes(str(roles.id_a)), *ids[1].notes(str(roles.id_b))]
-        notes += check_truths(table, roles, Coded(identities, a), Coded(identities, b)).notes()
+        contradictions = Contradictions()
+        contradictions.look(table, roles, Coded(identities, a), Coded(identities, b))
+        notes += contradictions.notes()
     elif roles.genuine is None:
         raise DataError(f"{table.source}: there are neither identities nor labels of genuine pairs")
     else:
@@ -362,10 +364,31 @@ class Contradictions:
     rows: Counter[str] = field(default_factory=Counter)
     strange: dict[str, str] = field(default_factory=dict)
 
-    def add(self, other: Contradictions) -> None:
-        """Count those of further rows too."""
-        self.rows.update(other.rows)
-        self.strange = {**other.strange, **self.strange}
+    def look(self, table: Table, roles: PairRoles, left: Coded, right: Coded) -> None:
+        """Columns that say genuine or impostor must agree with the identities of a row; the same in `read`, `scan`."""
+        if not roles.truths:
+            return
+        _, (a, b) = merge(left, right)
+        for name in roles.truths:
+            decision = plain(name) in DECISIONS
+            try:
+                genuine = table.truths(name)
+            except NotTruthError as error:
+                if not decision and plain(name) != "label":
+                    self.strange.setdefault(name, error.word)
+                continue
+            clash = np.flatnonzero((a == b) != genuine)
+            if decision and clash.size:
+                self.rows[name] += int(clash.size)
+            elif clash.size:
+                row = int(clash[0])
+                kind, relation = ("genuine", "differ") if genuine[row] else ("impostor", "are equal")
+                one, two = left.labels[left.codes[row]], right.labels[right.codes[row]]
+                raise DataError(
+                    f"{table.where(row)}: {name} says {kind}, and the identities {plainly(one)} and {plainly(two)} "
+                    f"{relation} ({clash.size} such rows); correct the labels or the identities, or, if {name} means "
+                    f"something else, give {argument('columns.genuine', 'None')}"
+                )
 
     def notes(self) -> list[Note]:
         """What was taken, in words."""
@@ -380,36 +403,6 @@ class Contradictions:
             Note("column-unused", f"the column {name!r} was not used: {word!r} says neither genuine nor impostor")
             for name, word in self.strange.items()
         ]
-
-
-def check_truths(table: Table, roles: PairRoles, left: Coded, right: Coded) -> Contradictions:
-    """Columns that say genuine or impostor must agree with the identities of a row; the same in `read` and `scan`."""
-    found = Contradictions()
-    if not roles.truths:
-        return found
-    _, (a, b) = merge(left, right)
-    for name in roles.truths:
-        try:
-            genuine = table.truths(name)
-        except NotTruthError as error:
-            if plain(name) not in (*DECISIONS, "label"):
-                found.strange[name] = error.word
-            continue
-        clash = np.flatnonzero((a == b) != genuine)
-        if not clash.size:
-            continue
-        if plain(name) in DECISIONS:
-            found.rows[name] = int(clash.size)
-            continue
-        row = int(clash[0])
-        kind, relation = ("genuine", "differ") if genuine[row] else ("impostor", "are equal")
-        one, two = left.labels[left.codes[row]], right.labels[right.codes[row]]
-        raise DataError(
-            f"{table.where(row)}: {name} says {kind}, and the identities {plainly(one)} and {plainly(two)} {relation} "
-            f"({clash.size} such rows); correct the labels or the identities, or, if {name} means something else, give "
-            f"{argument('columns.genuine', 'None')}"
-        )
-    return found
 
 
 def _stated(table: Table, roles: PairRoles) -> BoolArray:

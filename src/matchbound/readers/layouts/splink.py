@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -13,7 +12,7 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.labels import Coded, merge, text_array
 from matchbound.data.values import rejected_score, uncompared_pairs
 from matchbound.errors import DataError, UsageError, argument, plainly
-from matchbound.files.opening import Input, open_input
+from matchbound.files.opening import Input
 from matchbound.notes import PARTIAL_LABELS, SAID_COMPLETE, Note
 from matchbound.readers.containers import load_table
 from matchbound.readers.roles import PairRoles
@@ -24,7 +23,7 @@ def read_splink(
     inputs: Sequence[Input],
     *,
     distance: bool | None = None,
-    labels: str | os.PathLike[str] | None = None,
+    labels: str | None = None,
     score: str | None = None,
     truth: str | None = None,
     unique_id: str = "unique_id",
@@ -36,11 +35,12 @@ def read_splink(
     Parameters
     ----------
     inputs
-        The predictions, and the table of labels if it is a file of its own.
+        The predictions, and the table of labels if it is a file of its own: ``unique_id_l``, ``unique_id_r`` and
+        ``clerical_match_score`` (a pair is genuine at 0.5 and more); or of clusters, one row per record: ``unique_id``
+        and ``cluster``.
     labels
-        The table of labels: ``unique_id_l``, ``unique_id_r`` and ``clerical_match_score`` (a pair is genuine
-        at 0.5 and more); or of clusters, one row per record: ``unique_id`` and ``cluster``. Or ``"complete"``: labels
-        of a part of the predicted pairs name every true pair, so that recall and F1 may be computed from them.
+        ``"complete"``: labels of a part of the predicted pairs name every true pair, so that recall and F1 may be
+        computed from them.
     score
         The column to use; by default ``match_weight``, or else ``match_probability``.
     truth
@@ -54,14 +54,14 @@ def read_splink(
     repeats
         As in `matchbound.read`: with it, a labelled pair may be predicted with several scores.
     """
-    complete = labels == "complete"
-    files = [*inputs, *([open_input(labels)] if labels is not None and not complete else [])]
-    if len(files) > 2:
-        raise UsageError(f"reader 'splink' takes predictions and labels; got {len(files)} files")
+    if len(inputs) > 2:
+        raise UsageError(f"reader 'splink' takes predictions and labels; got {len(inputs)} files")
+    if labels not in (None, "complete"):
+        raise UsageError(f"labels must be 'complete', and a file of labels comes after the predictions; got {labels!r}")
     if blocked not in ("miss", "leave"):
         raise UsageError(f"blocked must be miss or leave; got {blocked!r}")
     numbers = (*SCORES, "clerical_match_score", *([score] if score else []))
-    tables = [load_table(file, numbers) for file in files]
+    tables = [load_table(file, numbers) for file in inputs]
     if len(tables) == 2 and f"{unique_id}_l" not in tables[0].names and unique_id in tables[0].names:
         tables.reverse()  # the clusters were named first
     table = tables[0]
@@ -90,7 +90,7 @@ def read_splink(
     else:
         source = tables[1].source
         rows, genuine, labelled, lost = _labelled(table, tables[1], pair, values, unique_id, repeats)
-        notes += _coverage(values, labelled, complete)
+        notes += _coverage(values, labelled, labels == "complete")
         if lost:
             notes.append(
                 Note(

@@ -30,7 +30,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from matchbound.counting.run import Progress
 from matchbound.errors import MatchboundError, MissingExtraError, UsageError, without_secrets
-from matchbound.files.origin import own_name
+from matchbound.files.opening import own_name
 from matchbound.scratch import shared_folder
 from matchbound.show.numbers import typed_number
 
