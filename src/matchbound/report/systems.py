@@ -16,7 +16,7 @@ from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.readers.read import in_memory
 from matchbound.readers.scan import ScoreFile
-from matchbound.report.page import Settings, Systems, best_supported, reading_of_number
+from matchbound.report.page import Settings, Systems, best_supported
 from matchbound.results.comparison import SystemsTable
 from matchbound.show.differences import comparison_records
 from matchbound.show.numbers import count_text
@@ -95,9 +95,6 @@ def compare_systems(
         for metric, table in wanted
         for record in comparison_records(table, settings.method, settings.level, metrics=(metric,), **settings.drawing)
     ]
-    for record in records:
-        if record["metric"] in ("far", "frr"):
-            record["reading"] = reading_of_number(record["threshold_a"])
     notes += [note for table in tables for note in table.warnings if note.code not in ELSEWHERE and note not in known]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MatchboundWarning)  # what there is to say is said of the system already

@@ -158,7 +158,7 @@ def _limits(interval: Interval) -> Record:
 
 
 def comparison_section(records: Sequence[Record], focus: Sequence[Record] = ()) -> Section:
-    """A verdict in one sentence or two, the differences as a figure and as a table.
+    """A verdict in a sentence or two, the differences as a figure and as a table.
 
     Where systems have equal FAR (or FRR), that rate has no row: it differs by nothing but ties.
 
@@ -179,16 +179,15 @@ def comparison_section(records: Sequence[Record], focus: Sequence[Record] = ()) 
         for far, key in ((False, "differences"), (True, "differences-far"))
         if (rows := [r for r in drawn if (r["metric"] == "far") == far])
     ]
-    lead, more = (_about_many(first), []) if many else (_about_two(first[0]), _at_thresholds(shown))
-    tables = (_systems_table(shown, many),)
-    return Section("systems", "", lead, tuple(more), figures=tuple(figures), tables=tables)
+    lead = _about_many(first) if many else _about_two(first[0])
+    return Section("systems", "", lead, figures=tuple(figures), tables=(_systems_table(shown, many),))
 
 
 def without_fixed(records: Sequence[Record]) -> list[Record]:
     """The records but those of a rate that was set equal for all systems."""
-    aimed = {"far@frr": "frr", "frr@far": "far"}
-    fixed = {aimed[str(r["metric"])] for r in records if str(r["metric"]) in aimed}
-    return [r for r in records if r["metric"] not in fixed or r.get("reading")]
+    at = ("a", "b", "threshold_a", "threshold_b")
+    fixed = {(r["metric"].partition("@")[2], *(r[key] for key in at)) for r in records if "@" in r["metric"]}
+    return [r for r in records if (r["metric"], *(r[key] for key in at)) not in fixed]
 
 
 def place_name(r: Mapping[str, Any]) -> str:
@@ -197,8 +196,6 @@ def place_name(r: Mapping[str, Any]) -> str:
         return "the equal error rate"
     if r.get("target") is not None:
         return f"{metric_name(str(r['metric']).split('@')[1])} {target_text(r['target'])}"
-    if r.get("reading"):
-        return f"threshold {r['reading']}"
     one, two = (threshold_text(r[f"threshold_{system}"]) for system in "ab")
     return f"threshold {one}" if one == two else f"thresholds {one} and {two}"
 
@@ -212,19 +209,13 @@ def _metric(r: Mapping[str, Any]) -> str:
     return metric_name(str(r["metric"]).split("@")[0])
 
 
-def _quoted(name: str) -> str:
-    """A name within a sentence, in quotation marks where it could be taken for several words of it."""
-    return f"“{name}”" if any(mark in name for mark in (",", ";", ":", " and ", " than ")) else name
-
-
 def _opening(r: Mapping[str, Any]) -> str:
     return f"{'By' if r['metric'] == 'eer' else 'At'} {place_name(r)},"
 
 
 def _better(r: Mapping[str, Any]) -> tuple[str, str]:
     """The system with the lower rate, and the other."""
-    a, b = _quoted(str(r["a"])), _quoted(str(r["b"]))
-    return (a, b) if r["estimate"] < 0.0 else (b, a)
+    return (r["a"], r["b"]) if r["estimate"] < 0.0 else (r["b"], r["a"])
 
 
 def _evidence(r: Mapping[str, Any], among: str = "") -> str:
@@ -235,7 +226,7 @@ def _evidence(r: Mapping[str, Any], among: str = "") -> str:
 
 
 def _about_two(r: Record) -> str:
-    name, a, b = _metric(r), _quoted(str(r["a"])), _quoted(str(r["b"]))
+    name, a, b = _metric(r), r["a"], r["b"]
     one, two = percent(r["rate_a"]), percent(r["rate_b"])
     furthest = points(max(abs(r["low"]), abs(r["high"])))
     if r.get("disagree") is False:
@@ -256,46 +247,19 @@ def _about_two(r: Record) -> str:
     )
 
 
-def _at_thresholds(records: Sequence[Record]) -> list[str]:
-    """For each threshold, which system has the lower FAR and which the lower FRR."""
-    rows = [r for r in records if r.get("reading")]
-    sentences = []
-    for far, frr in zip(rows[::2], rows[1::2], strict=False):
-        parts = []
-        for r in (far, frr):
-            rates = sorted((r["rate_a"], r["rate_b"]))
-            parts.append(
-                f"{_metric(r)} is lower for {_better(r)[0]} ({percent(rates[0])} against {percent(rates[1])})"
-                if differs(r)
-                else f"{_metric(r)} cannot be told apart ({percent(r['rate_a'])} and {percent(r['rate_b'])})"
-            )
-        trade = ""
-        if differs(far) and differs(frr) and _better(far) != _better(frr):
-            trade = say(
-                " One error is traded for the other, so this does not say which system is better; equal FAR does."
-            )
-        sentences.append(f"At threshold {far['reading']}, {parts[0]}, and {parts[1]}.{trade}")
-    return sentences
-
-
 def _about_many(rows: Sequence[Record]) -> str:
-    names = list(dict.fromkeys(str(name) for r in rows for name in (r["a"], r["b"])))
+    names = list(dict.fromkeys(name for r in rows for name in (r["a"], r["b"])))
     sure = f"{level_text(rows[0]['level'])} intervals, simultaneous over {len(rows)} pairs"
     decided = [r for r in rows if differs(r)]
     if not decided:
         return f"{_opening(rows[0])} the data cannot tell any two of the {len(names)} systems apart ({sure})."
-    beaten = {name: [_better(r)[1] for r in decided if _better(r)[0] == _quoted(name)] for name in names}
-    lower = [f"lower for {_quoted(name)} than for {_listed(worse)}" for name, worse in beaten.items() if worse]
+    beaten = {name: [_better(r)[1] for r in decided if _better(r)[0] == name] for name in names}
+    lower = [f"lower for {name} than for {' and '.join(worse)}" for name, worse in beaten.items() if worse]
     sentence = f"{_opening(rows[0])} {_metric(rows[0])} is {'; '.join(lower)} ({sure})."
-    undecided = [f"{_quoted(str(r['a']))} and {_quoted(str(r['b']))}" for r in rows if not differs(r)]
+    undecided = [f"{r['a']} and {r['b']}" for r in rows if not differs(r)]
     if len(undecided) > MOST_PAIRS:
         return f"{sentence} The other {len(undecided)} pairs cannot be told apart."
     return sentence + (f" The data cannot tell apart {'; '.join(undecided)}." if undecided else "")
-
-
-def _listed(words: Sequence[str]) -> str:
-    """a; a and b; a, b and c."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _systems_table(records: Sequence[Record], many: bool) -> Table:
