@@ -216,12 +216,7 @@ def _plane(figure: Figure, y: Axis) -> str:
 
 def _rows(figure: Figure) -> str:
     x, bottom = figure.x, HEAD + STEP * len(figure.rows)
-    parts = []
-    for value, text in x.labelled(LETTER / (RIGHT - EDGE)):
-        at = float(pixels(x, value, EDGE))
-        parts.append(f'<line class="grid" x1="{at}" x2="{at}" y1="{HEAD}" y2="{bottom}"/>')
-        parts.append(f'<text class="tick" x="{at}" y="{bottom + 18}" {_anchor(at)}>{escape(text)}</text>')
-    parts.append(f'<line class="axis" x1="{EDGE}" x2="{RIGHT}" y1="{bottom}" y2="{bottom}"/>')
+    parts = _ticks(x, EDGE, HEAD, bottom)
     for rule in figure.rules:
         at = float(pixels(x, rule.x, EDGE))
         style = "axis" if rule.style == "zero" else "limit"
@@ -247,24 +242,26 @@ def _rows(figure: Figure) -> str:
 
 
 def _grid(x: Axis, y: Axis) -> list[str]:
-    parts = []
-    for value, text in x.labelled(LETTER / (RIGHT - LEFT)):
-        at = float(pixels(x, value))
-        parts.append(f'<line class="grid" x1="{at}" x2="{at}" y1="{TOP}" y2="{BOTTOM}"/>')
-        parts.append(f'<text class="tick" x="{at}" y="{BOTTOM + 19}" {_anchor(at)}>{escape(text)}</text>')
+    parts = _ticks(x, LEFT, TOP, BOTTOM)
     for value, text in y.labelled(0.0, 17.0 / (BOTTOM - TOP)):
         at = float(pixels(y, value, BOTTOM, TOP))
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{RIGHT}" y1="{at}" y2="{at}"/>')
         parts.append(f'<text class="tick" x="{LEFT - 8}" y="{at + 4.5:.1f}" text-anchor="end">{escape(text)}</text>')
-    parts.append(f'<line class="axis" x1="{LEFT}" x2="{RIGHT}" y1="{BOTTOM}" y2="{BOTTOM}"/>')
     parts.append(_label(x.label, (LEFT + RIGHT) / 2, HEIGHT - 8))
     turned = f"translate({13 if y.ticks else 46} {(TOP + BOTTOM) / 2}) rotate(-90)"
     parts.append(f'<text class="label" transform="{turned}" text-anchor="middle">{escape(y.label)}</text>')
     return parts
 
 
-def _anchor(at: float) -> str:
-    return 'dx="12" text-anchor="end"' if at > RIGHT - 8 else 'text-anchor="middle"'
+def _ticks(x: Axis, left: float, top: float, bottom: float) -> list[str]:
+    """The horizontal axis, its ticks and a line up from each."""
+    parts = []
+    for value, text in x.labelled(LETTER / (RIGHT - left)):
+        at = float(pixels(x, value, left))
+        anchor = 'dx="12" text-anchor="end"' if at > RIGHT - 8 else 'text-anchor="middle"'
+        parts.append(f'<line class="grid" x1="{at}" x2="{at}" y1="{top}" y2="{bottom}"/>')
+        parts.append(f'<text class="tick" x="{at}" y="{bottom + 19}" {anchor}>{escape(text)}</text>')
+    return [*parts, f'<line class="axis" x1="{left}" x2="{RIGHT}" y1="{bottom}" y2="{bottom}"/>']
 
 
 def _label(text: str, x: float, y: float) -> str:

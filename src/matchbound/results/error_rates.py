@@ -27,7 +27,7 @@ from matchbound.show.shown import Shown
 from matchbound.stats.variance import unit_rate
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,21 +137,6 @@ class ErrorRatesSeries(Shown, Sequence[ErrorRates]):
 
     def to_records(self) -> list[dict[str, Any]]:
         return [record for rates in self.rates for record in rates.to_records()]
-
-    def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
-        """FAR and FRR over the thresholds, with their default intervals as bars.
-
-        Parameters
-        ----------
-        ax, level
-            Axes to draw on, by default of a new figure; level of the intervals.
-        """
-        from matchbound.show.figures import rates_figure
-        from matchbound.show.mpl import draw
-
-        defined = [rate for rates in self.rates for rate in (rates.far, rates.frr) if rate.comparisons]
-        rows = [(rate.metric, rate.threshold, rate.estimate, *rate.interval(level=level)) for rate in defined]
-        return draw(rates_figure(rows, level), ax)
 
     @overload
     def __getitem__(self, index: int) -> ErrorRates: ...

@@ -41,8 +41,15 @@ DEFF = "deff: design effect, comparisons divided by the effective sample size."
 # Fields in the unit of the record's metric.
 OWN_UNIT = ("estimate", "low", "high", "upper", "target")
 RATES = ("far", "frr", "far_upper", "rate_a", "rate_b", "fpir", "fnir", "cmc", "fpir_upper", "eer", "share")
-VARIANCES = ("variance", "far_variance", "frr_variance")
 COUNTS = ("errors", "comparisons", "identities", "matched", "n_identities", "n_resamples", "searches")
+# How other fields are written; thresholds and the like are numbers in the units of the scores.
+WRITERS: dict[str, Callable[[Any], str]] = {
+    **dict.fromkeys(RATES, percent),
+    **dict.fromkeys(COUNTS, lambda value: count_text(int(value))),
+    **dict.fromkeys(("variance", "far_variance", "frr_variance"), "{:.3g}".format),
+    **dict.fromkeys(("ratio", "ratio_low", "ratio_high"), ratio_text),
+    "p_value": p_text,
+}
 
 
 def value_text(metric: str, value: float | None) -> str:
@@ -216,20 +223,10 @@ def _cell(name: str, record: Record) -> str:
         return "yes" if value else "no"
     if isinstance(value, (list, tuple)):
         return ", ".join(str(item) for item in value) or "–"
-    if name in COUNTS:
-        return count_text(int(value))
-    if name == "p_value":
-        return p_text(value)
-    if name.startswith("ratio"):
-        return ratio_text(value)
     if name in OWN_UNIT:
-        metric = str(record.get("metric", "far"))
-        if is_difference(record):
-            return points(value)
-        return percent(value) if unit_of(metric) == "rate" else f"{value:.5g}"
-    if name in RATES:
-        return percent(value)
-    return f"{value:.3g}" if name in VARIANCES else threshold_text(float(value))
+        rate = unit_of(str(record.get("metric", "far"))) == "rate"
+        return points(value) if is_difference(record) else percent(value) if rate else f"{value:.5g}"
+    return WRITERS.get(name, threshold_text)(value)
 
 
 # Single results

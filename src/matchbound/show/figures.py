@@ -206,23 +206,6 @@ def scores_figure(made: Histogram, distance: bool, threshold: float | None = Non
     return Figure("scores", "Scores", x, y, described, bars=bars, rules=rules, low_matches=distance)
 
 
-def rates_figure(rows: Sequence[tuple[str, float, float, float, float]], level: float) -> Figure:
-    """FAR and FRR over thresholds with intervals; rows are (metric, threshold, estimate, low, high)."""
-    lines, bands = [], []
-    for series, metric in enumerate(("frr", "far")):
-        mine = np.array([row[1:] for row in rows if row[0] == metric], dtype=np.float64).reshape(-1, 4)
-        if mine.size:
-            x, estimate, low, high = mine[np.argsort(mine[:, 0])].T
-            bands.append(Band(x, low, high, series=series))
-            lines.append(Line(x, estimate, metric_name(metric), series, "step"))
-    least = min((row[2] for row in rows if row[2] > 0.0), default=1e-3)
-    at = [row[1] for row in rows]
-    edge = 0.05 * (max(at) - min(at)) or 0.5
-    x_axis = even_axis("threshold", min(at) - edge, max(at) + edge)
-    y_axis = log_axis(f"rate, {level_text(level)} intervals", least / 3.0, 1.0)
-    return Figure("rates", "Rates", x_axis, y_axis, bands=tuple(bands), lines=tuple(lines))
-
-
 def differences_figure(records: Sequence[Record], names: Sequence[str] = (), key: str = "differences") -> Figure:
     """Differences A − B with their intervals, in percentage points; filled where 0 is left out.
 
