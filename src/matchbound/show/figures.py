@@ -6,7 +6,7 @@ Nothing is computed here but what to draw. `matchbound.show.mpl` draws a figure 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,6 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally, SortedCurve
-from matchbound.counts.tally import Tally
 from matchbound.errors import UsageError
 from matchbound.show.figure import Axis, Band, Bars, Figure, Line, Mark, Row, Rule, even_axis, log_axis, probit_axis
 from matchbound.show.numbers import MINUS, level_text, percent, points, points_span, span, target_text, threshold_text
@@ -73,16 +72,10 @@ def without_outposts(scores: FloatArray) -> tuple[int, int]:
     return first, last
 
 
-def score_histogram(curve: CurveTally, bins: int = 64, count: Callable[[FloatArray], Tally] | None = None) -> Histogram:
+def score_histogram(curve: CurveTally, bins: int = 64) -> Histogram:
     """Exact counts of scores between even edges, which leave out at most `OUTSIDE` of either kind at either end.
 
-    A curve with every step is counted between even edges. Of a curve with some points, the comparisons are counted
-    once more; without `count`, edges are at the points nearest to even ones, because only there the counts are known.
-
-    Parameters
-    ----------
-    count
-        Counts the comparisons at thresholds.
+    Edges of a curve with some points are at those nearest to even ones, because only there the counts are known.
     """
     if bins < 2:
         raise UsageError(f"bins must be at least 2; got {bins!r}")
@@ -97,10 +90,6 @@ def score_histogram(curve: CurveTally, bins: int = 64, count: Callable[[FloatArr
         place = right if curve.distance else np.searchsorted(score, edges, side="left")
         place[0], place[-1] = ends
         below = below[:, np.clip(place, 0, score.size - 1)]
-    elif count is not None:
-        tally = count(edges)
-        matched = np.stack([curve.n_genuine - tally.genuine.errors.sum(axis=1), tally.impostor.errors.sum(axis=1) // 2])
-        below = matched if curve.distance else total - matched
     else:
         place = np.unique(np.abs(score[:, None] - edges[None, :]).argmin(axis=0))
         edges, below = score[place], below[:, place]
