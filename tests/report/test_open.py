@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 
 import matchbound as mb
-from matchbound.cli.open import CHOICES, in_page_words, maker
+from matchbound.cli.open import in_page_words, maker
 from matchbound.cli.options import READING
 from matchbound.data.example import audit_file, scores_files
 from matchbound.errors import DataError, UsageError, argument
@@ -403,7 +403,7 @@ def wait_for(browser: Any, script: str, seconds: float = 60.0) -> None:
 
 def test_a_person_chooses_a_file_and_sees_the_report(browser: Any, tmp_path: Path) -> None:
     audit_file(tmp_path / "audit.csv")
-    with LocalPage(Work(maker(READING, 0)), 0, audit_file, CHOICES) as page:
+    with LocalPage(Work(maker(READING, 0))) as page:
         thread = threading.Thread(target=page.serve, daemon=True)
         thread.start()
         browser.log("browser")

@@ -15,10 +15,7 @@ from cyclopts import Parameter
 from matchbound.cli import options as opt
 from matchbound.cli.command import RUN, Run, about, read_claims
 from matchbound.cli.report import report
-from matchbound.data.embeddings import SIMILARITIES
-from matchbound.data.values import MISSING
 from matchbound.errors import MatchboundError, MatchboundWarning, UsageError, spelled
-from matchbound.readers.read import READERS
 from matchbound.show.section import verdict_of
 from matchbound.show.terms import speaking
 
@@ -26,7 +23,6 @@ if TYPE_CHECKING:
     from matchbound.counting.run import Progress
     from matchbound.report.local import Made, Make, Settings
 
-CHOICES: dict[str, list[str]] = {"reader": list(READERS), "similarity": list(SIMILARITIES), "missing": list(MISSING)}
 # arguments of Python functions, and what the page calls them
 FIELDS = {
     "reader": "Format",
@@ -66,7 +62,6 @@ def open(
     """
     import webbrowser
 
-    from matchbound.data.example import audit_file
     from matchbound.report.local import LocalPage, Settings, Work
 
     read_claims(claim, "rates", "curve")
@@ -85,7 +80,7 @@ def open(
     for name in ("SIGHUP", "SIGQUIT"):  # what was dropped must not outlive the page; nohup ignores the first
         if hasattr(signal, name) and signal.getsignal(getattr(signal, name)) is signal.SIG_DFL:
             signal.signal(getattr(signal, name), signal.default_int_handler)
-    with LocalPage(work, port, audit_file, CHOICES) as page, suppress(KeyboardInterrupt):
+    with LocalPage(work, port) as page, suppress(KeyboardInterrupt):
         sys.stdout.write(f"{page.address}\n")  # from here on, an interrupt is the way to end
         sys.stdout.flush()
         if not quiet:

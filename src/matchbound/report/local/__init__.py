@@ -29,8 +29,12 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from matchbound.counting.run import Progress
+from matchbound.data.embeddings import SIMILARITIES
+from matchbound.data.example import audit_file
+from matchbound.data.values import MISSING
 from matchbound.errors import MatchboundError, MissingExtraError, UsageError, without_secrets
 from matchbound.files.opening import own_name
+from matchbound.readers.read import READERS
 from matchbound.scratch import shared_folder
 from matchbound.show.numbers import typed_number
 
@@ -55,6 +59,8 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 STATIC = {"page.js": "text/javascript", "page.css": "text/css"}
+# what fields of the page offer
+CHOICES = {"reader": tuple(READERS), "similarity": SIMILARITIES, "missing": MISSING}
 # what a file can be: the data, a second file that a format needs, a table of people with their groups
 ROLES = ("file", "second", "people")
 
@@ -197,25 +203,10 @@ class Work:
 
 
 class LocalPage:
-    """The page on its server; use it as a context: ``with LocalPage(work) as page: page.serve()``.
+    """The page on its server; use it as a context: ``with LocalPage(work) as page: page.serve()``."""
 
-    Parameters
-    ----------
-    example
-        Writes made-up data to a path, for people who have none.
-    choices
-        What fields of the page offer, by the name of the field.
-    """
-
-    def __init__(
-        self,
-        work: Work,
-        port: int = 0,
-        example: Callable[[Path], object] | None = None,
-        choices: dict[str, list[str]] | None = None,
-    ) -> None:
+    def __init__(self, work: Work, port: int = 0) -> None:
         self.work, self.token, self.code = work, secrets.token_urlsafe(24), secrets.token_urlsafe(24)
-        self.example, self.choices = example, choices or {}
         try:
             self._server = _Server(("127.0.0.1", port), type("Handler", (_Handler,), {"page": self}))
         except OSError as error:
@@ -275,10 +266,8 @@ class LocalPage:
 
     def show_example(self) -> None:
         """Make data up and work with them."""
-        if self.example is None:
-            raise UsageError("there are no made-up data here")
         target = Path(tempfile.mkdtemp(dir=self.folder)) / "made-up.csv"
-        self.example(target)
+        audit_file(target)
         self.use("file", target)
 
     def html(self) -> str:
@@ -289,9 +278,7 @@ class LocalPage:
             raise MissingExtraError("the page needs jinja2; install matchbound[report]") from None
         loader = jinja2.FileSystemLoader(HERE)
         template = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
-        return template.get_template("page.html.j2").render(
-            settings=self.work.settings, choices=self.choices, example=self.example is not None
-        )
+        return template.get_template("page.html.j2").render(settings=self.work.settings, choices=CHOICES)
 
 
 class _Server(ThreadingHTTPServer):
