@@ -363,35 +363,25 @@ def scores(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.slow
 def test_the_command_writes_a_page(scores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    target = tmp_path / "report.html"
+    target = tmp_path / "r.out"  # no ending that is known: a page
     assert main(["report", str(scores), "-o", str(target), "--far", "0.01", "--title", "A & B"]) == 0
-    shown = capsys.readouterr()
-    assert shown.out == ""
+    assert capsys.readouterr().out == ""
     text = target.read_text()
     assert "<title>A &amp; B</title>" in text
-    digest = hashlib.sha256(scores.read_bytes()).hexdigest()
-    assert f"sha256:{digest}" in text
-    data = mb.read(scores)
-    point = make_report(data, far=0.01).points[0]
+    assert f"sha256:{hashlib.sha256(scores.read_bytes()).hexdigest()}" in text
+    point = make_report(mb.read(scores), far=0.01).points[0]
     assert f"{percent(point.frr.low)[:-1]}\u2060–\u2060{percent(point.frr.high)}" in text
 
 
 def test_formats(scores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name, extra, start in (
-        ("r.md", [], "# Matching accuracy report"),
-        ("r.tex", [], "% Matching accuracy report"),
-        ("r.txt", ["--format", "markdown"], "# Matching accuracy report"),
-        ("r.out", [], "<!doctype html>"),
-    ):
+    for name, extra, start in (("r.tex", [], "% Matching"), ("r.txt", ["--format", "markdown"], "# Matching")):
         assert main(["report", str(scores), "-q", "-o", str(tmp_path / name), *extra]) == 0
-        assert (tmp_path / name).read_text().startswith(start)
+        assert (tmp_path / name).read_text().startswith(f"{start} accuracy report")
     capsys.readouterr()
     assert main(["report", str(scores), "--format", "latex", "--quiet"]) == 0
     shown = capsys.readouterr()
-    assert shown.out.startswith("% ")
-    assert shown.err == ""
+    assert (shown.out[:2], shown.err) == ("% ", "")
     assert main(["report", str(scores), "-q", "-o", str(tmp_path / "no" / "report.html")]) == 1
     assert "cannot be written" in capsys.readouterr().err
 
@@ -399,34 +389,19 @@ def test_formats(scores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize(
     ("content", "options", "code", "match"),
     [
-        (None, [], 1, "no such file"),
         ("id_a,id_b,score\na,b,0.5\n", [], 1, "no genuine"),
         ("id_a,id_b,score\na,a,0.5\n", [], 1, "no impostor"),
-        ("id_a,id_b,score\na,b,nan\n", [], 1, "nan"),
-        ("", [], 1, "empty"),
-        ("id_a,id_b,score\na,b,0.5\na,a,0.7\n", ["--level", "95"], 2, "--level"),
-        ("id_a,id_b,score\na,b,0.5\na,a,0.7\n", ["--method", "magic"], 2, "--method"),
         ("id_a,id_b,score\na,b,0.5\na,a,0.7\n", ["--far", "7"], 2, "far"),
-        ("id_a,id_b,score\na,b,0.5\na,a,0.7\n", ["--format", "docx"], 2, "docx"),
     ],
 )
 def test_failures_leave_no_file_behind(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    content: str | None,
-    options: list[str],
-    code: int,
-    match: str,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, options: list[str], code: int, match: str
 ) -> None:
     source, target = tmp_path / "scores.csv", tmp_path / "report.html"
-    if content is not None:
-        source.write_text(content)
+    source.write_text(content)
     assert main(["report", str(source), "-o", str(target), *options]) == code
-    told = capsys.readouterr().err
-    assert match.lower() in told.lower()
-    assert "Traceback" not in told
-    assert not target.exists()
-    assert {path.name for path in tmp_path.iterdir()} <= {"scores.csv"}
+    assert match in capsys.readouterr().err.lower()
+    assert list(tmp_path.iterdir()) == [source]
 
 
 @pytest.mark.shared

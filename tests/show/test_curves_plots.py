@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -121,16 +119,6 @@ def test_several_curves_in_one_picture(curve: RocCurve) -> None:
     ):
         with pytest.raises(mb.UsageError, match=match):
             mb.plot_det(curves, **options)  # type: ignore[arg-type]
-
-
-def test_drawing_loads_matplotlib_at_use() -> None:
-    code = (
-        "import sys, warnings; warnings.simplefilter('ignore'); import matchbound as mb\n"
-        "from matchbound.calls.evaluate import roc\n"
-        "curve = roc(mb.demo_data(n_identities=25, seed=1))\n"
-        "assert 'matplotlib' not in sys.modules\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.fixture(autouse=True)

@@ -231,19 +231,6 @@ def test_results_draw_themselves(results: list[object]) -> None:
     assert drawn >= 6
 
 
-def test_show_knows_no_result_at_run_time() -> None:
-    import subprocess
-
-    code = (
-        "import sys, pkgutil, importlib, matchbound.show as show\n"
-        "for module in pkgutil.iter_modules(show.__path__):\n"
-        "    importlib.import_module('matchbound.show.' + module.name)\n"
-        "above = [n for n in sys.modules if n.startswith(('matchbound.results', 'matchbound.calls'))]\n"
-        "assert not above, above\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 def test_every_public_result_is_shown() -> None:
     from dataclasses import is_dataclass
 
