@@ -133,6 +133,7 @@ def test_a_report_judges_what_the_command_line_judges(tmp_path: Path, capsys: py
     for row in verdicts:
         assert f"{row['verdict'].upper()}: {row['metric'].upper()}" in lines
     assert "GFAR" in Path(page).read_text()
+    assert "--fta 10/800 --fte 2/150" in Path(page).read_text()
     assert main(["report", scores, "--claim", "gfar<5%", "--threshold", "0.6"]) == 2
     assert "needs --fta, --fte or --failures" in capsys.readouterr().err
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import io
 import os
+import re
 import shlex
 import sys
 import warnings
@@ -294,7 +295,8 @@ def command_line(words: Sequence[str]) -> str | None:
         elif token == STDIN:
             kept.append("-")
         else:
-            place = "/" in value or os.sep in value
+            share = re.fullmatch(r"\d+/\d+", value)  # of attempts that failed, and no place
+            place = not share and ("/" in value or os.sep in value)
             kept.append(f"{option}{equals}{without_secrets(own_name(value) if place else value)}")
     return shlex.join(["matchbound", *kept]) if kept else None
 

@@ -242,12 +242,12 @@ def _rows(figure: Figure) -> str:
 
 
 def _grid(x: Axis, y: Axis) -> list[str]:
-    parts = _ticks(x, LEFT, TOP, BOTTOM)
+    parts = []
     for value, text in y.labelled(0.0, 17.0 / (BOTTOM - TOP)):
         at = float(pixels(y, value, BOTTOM, TOP))
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{RIGHT}" y1="{at}" y2="{at}"/>')
         parts.append(f'<text class="tick" x="{LEFT - 8}" y="{at + 4.5:.1f}" text-anchor="end">{escape(text)}</text>')
-    parts.append(_label(x.label, (LEFT + RIGHT) / 2, HEIGHT - 8))
+    parts += [*_ticks(x, LEFT, TOP, BOTTOM), _label(x.label, (LEFT + RIGHT) / 2, HEIGHT - 8)]
     turned = f"translate({13 if y.ticks else 46} {(TOP + BOTTOM) / 2}) rotate(-90)"
     parts.append(f'<text class="label" transform="{turned}" text-anchor="middle">{escape(y.label)}</text>')
     return parts
