@@ -119,22 +119,20 @@ def test_on_the_command_line(tmp_path: Path) -> None:
 
 
 def test_a_report_judges_what_the_command_line_judges(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo", "--files", str(tmp_path), "--quiet"]) == 0
-    scores, page = str(tmp_path / "scores.csv"), str(tmp_path / "report.md")
-    claims = ["--claim", "gfar<5%", "--claim", "gfrr<0.1%", "--threshold", "0.6", "--fta", "10/800", "--fte", "2/150"]
-    capsys.readouterr()
+    scores, page = FILE, str(tmp_path / "report.md")
+    claims = ["--claim", "gfar<5%", "--claim", "gfrr<0.1%", "--threshold", "0.9", "--fta", "10/800", "--fte", "2/150"]
     assert main(["evaluate", scores, *claims, "--quiet", "--format", "json"]) == 3
     verdicts = json.loads(capsys.readouterr().out)["claims"]
     assert main(["report", scores, *claims, "--output", page]) == 3
     lines = capsys.readouterr().err
-    report = mb.make_report(mb.read(scores), threshold=0.6, claims=["gfar<5%", "gfrr<0.1%"], failures=FAILURES)
+    report = mb.make_report(mb.read(scores), threshold=0.9, claims=["gfar<5%", "gfrr<0.1%"], failures=FAILURES)
     assert [claim.verdict for claim, _ in report.verdicts] == [row["verdict"] for row in verdicts]
     assert [claim.bound for claim, _ in report.verdicts] == [row["bound"] for row in verdicts]
     for row in verdicts:
         assert f"{row['verdict'].upper()}: {row['metric'].upper()}" in lines
     assert "GFAR" in Path(page).read_text()
     assert "--fta 10/800 --fte 2/150" in Path(page).read_text()
-    assert main(["report", scores, "--claim", "gfar<5%", "--threshold", "0.6"]) == 2
+    assert main(["report", scores, "--claim", "gfar<5%", "--threshold", "0.9"]) == 2
     assert "needs --fta, --fte or --failures" in capsys.readouterr().err
 
 
