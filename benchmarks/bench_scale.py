@@ -27,7 +27,7 @@ from matchbound.counting.executors import DaskExecutor, RunOptions
 from matchbound.counting.pairs import impostor_pairs
 from matchbound.counting.threads import available_cores, one_blas_thread
 from matchbound.data.embeddings import Embeddings
-from matchbound.kernels.quadratic import quadratic_forms
+from matchbound.kernels.sweep import quadratic_forms
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 WORKERS = min(2, available_cores())

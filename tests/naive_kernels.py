@@ -80,12 +80,6 @@ def curve_area(matched: Any, extra: float, accepted: Any, above: Any, upto: Any)
     return won / (accepted[-1] * math.fsum(impostor))
 
 
-def quadratic_totals(first: Any, second: Any, amount: Any, weights: Any, _: Any) -> Any:
-    """Σ W_i·W_j·amount of each row of weights."""
-    each = list(zip(first.tolist(), second.tolist(), amount.tolist(), strict=True))
-    return np.array([math.fsum(row[i] * row[j] * x for i, j, x in each) for row in weights])
-
-
 def draw_within(weight: Any, starts: Any, members: Any, seed: Any, counts: Any) -> Any:
     """SplitMix64 in Python's integers; the high half of each number picks a comparison."""
     made, state = counts.copy(), int(seed)

@@ -37,8 +37,8 @@ def test_the_last_cell_is_within_the_table() -> None:
     grid = make_grid(np.array([0.0, 0.1]), np.array([0.0, 0.1]), 1e-6, 1e-6, 1e-7)
     last = cell_of(np.float32(9.0), np.float32(grid.low), np.float32(grid.per_cell))
     assert last == CELLS + 1
-    assert grid.short.size == last + 2
-    assert grid.short[last] == 2
+    assert grid.table.size == last + 2
+    assert grid.table[last] == 2
 
 
 def test_a_threshold_far_from_the_others_does_not_widen_the_cells() -> None:
@@ -49,6 +49,6 @@ def test_a_threshold_far_from_the_others_does_not_widen_the_cells() -> None:
     assert grid.low + CELLS / grid.per_cell < 0.21
     low, per_cell = np.float32(grid.low), np.float32(grid.per_cell)
     for v in np.linspace(-1.0, 1.0, 4001).astype(np.float32):
-        entry = int(grid.short[cell_of(v, low, per_cell)])
+        entry = int(grid.table[cell_of(v, low, per_cell)])
         expected = int(np.searchsorted(values, float(v), side="right"))
         assert entry == expected if entry >= 0 else expected in (-1 - entry, -entry)

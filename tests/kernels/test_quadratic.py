@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matchbound.kernels.quadratic import quadratic_forms
+from matchbound.kernels.sweep import quadratic_forms
 from naive_scale import quadratic_form_by_loop
 
 

@@ -249,6 +249,7 @@ class AllPairsWorker:
         from matchbound.kernels.bins import bin_block
         from matchbound.kernels.blocks import Books
         from matchbound.kernels.dense import MOST_COLS, add_columns, bin_dense_block, share_of_hits
+        from matchbound.kernels.grid import MOST_SHORT
 
         job, total, layout, sums = self._job, self.partial, self._job.layout, self._sums()
         grid = self._grid_of_all()
@@ -261,7 +262,7 @@ class AllPairsWorker:
             self._tally, self._columns, carry, np.zeros(2, dtype=np.int64), self._bins, int(owners[0]),
         )  # fmt: skip
         may_be_dense = job.screen is None and not (
-            large or job.pairs or job.thresholds.size >= 2**14 or layout.span_rows > MOST_COLS
+            large or job.pairs or job.thresholds.size >= MOST_SHORT or layout.span_rows > MOST_COLS
         )
         for piece in layout.pieces(first, second):
             tile = self._tile(piece, cut, band)

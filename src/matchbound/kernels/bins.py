@@ -16,7 +16,7 @@ from matchbound.kernels.blocks import AT_ONCE
 from matchbound.kernels.compiling import compiled, inlined
 from matchbound.kernels.count import COLUMN, expect_genuine, list_block, values_of
 from matchbound.kernels.dense import FEW_ROWS
-from matchbound.kernels.grid import cell_of, exact_bin, fine_bin
+from matchbound.kernels.grid import cell_of, near_bin
 
 
 @compiled()
@@ -40,7 +40,7 @@ def bin_block(block: Any, tile: Any, data: Any, grid: Any, books: Any, sums: Any
 @inlined
 def _find_bins(block: Any, tile: Any, data: Any, grid: Any, books: Any, n_listed: int) -> int:
     """Keep the hits that reach a threshold, with their bins in books.level, and count them."""
-    found, level, table, values = books.found, books.level, grid.table, grid.values
+    found, level, table, values, last = books.found, books.level, grid.table, grid.values, grid.thresholds.shape[0] - 1
     near, low, per_cell, band = books.values, np.float32(grid.low), np.float32(grid.per_cell), grid.band
     n = 0
     for start in range(0, n_listed, AT_ONCE):
@@ -48,23 +48,17 @@ def _find_bins(block: Any, tile: Any, data: Any, grid: Any, books: Any, n_listed
         values_of(block, tile, data, found, start, count, near)
         for h in range(count):
             v, hit = near[h], found[start + h]
-            t = table[cell_of(v, low, per_cell) >> 2]
-            above = np.float64(v) - values[max(t, 0)]
-            b = t + (above >= 0.0)
-            if t < 0 or abs(above) <= band:
-                b = _near_bin(hit, t, v, tile, data, grid)
+            b = np.int64(table[cell_of(v, low, per_cell)])
+            if b < 0:
+                t = -1 - b
+                above = np.float64(v) - values[min(t, last)]
+                b = t + (above >= 0.0)
+                if t > last or abs(above) <= band:
+                    b = near_bin(v, data, tile.row0 + (hit >> 32), tile.col0 + (hit & COLUMN), grid)
             found[n] = hit
             level[n] = b
             n += b > 0
     return n
-
-
-@inlined
-def _near_bin(hit: int, t: int, v: Any, tile: Any, data: Any, grid: Any) -> int:
-    """The bin of a hit that a float product leaves in doubt."""
-    r, c = tile.row0 + (hit >> 32), tile.col0 + (hit & COLUMN)
-    b: int = fine_bin(t if t < 0 else -t - 1, v, data.left, r, data.right, c, grid)
-    return b if b >= 0 else exact_bin(data, r, c, grid.thresholds)
 
 
 @inlined

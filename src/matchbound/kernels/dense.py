@@ -18,7 +18,7 @@ from numba.extending import intrinsic
 from matchbound.kernels.bits import bits_set, hits64, list_bits, lowest_bit
 from matchbound.kernels.compiling import compiled, inlined
 from matchbound.kernels.emit import INDEX, SHORT, SINGLE, WHOLE, cgutils, data_of, load, number, splat, store
-from matchbound.kernels.grid import CELLS, MANY, exact_bin, fine_bin
+from matchbound.kernels.grid import CELLS, near_bin
 from matchbound.kernels.product import dot32
 
 LANES = 16
@@ -340,7 +340,7 @@ def _bins_of_row(block: Any, tile: Any, data: Any, grid: Any, books: Any, r: int
     """
     product, values, left, right = block.product, grid.values, data.left, data.right
     at, col0, cols = (r - tile.row0) * block.stride + block.shift, tile.col0, tile.cols
-    low, per_cell, table = np.float32(grid.low), np.float32(grid.per_cell), grid.short
+    low, per_cell, table = np.float32(grid.low), np.float32(grid.per_cell), grid.table
     bins, listed = books.bins, books.found
     n_open = 0
     for c in range(start, cols, 64):
@@ -365,8 +365,4 @@ def _bins_of_row(block: Any, tile: Any, data: Any, grid: Any, books: Any, r: int
             bins[to + k] = t + (above >= 0)
             if abs(above) > grid.brief:
                 continue
-        entry = MANY if t > last else -1 - t
-        b = fine_bin(entry, product[at + k], left, r, right, col0 + k, grid)
-        if b < 0:
-            b = exact_bin(data, r, col0 + k, grid.thresholds)
-        bins[to + k] = b
+        bins[to + k] = near_bin(product[at + k], data, r, col0 + k, grid)

@@ -12,35 +12,30 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.arraytypes import IntArray
 from matchbound.kernels.blocks import oriented64
 from matchbound.kernels.compiling import inlined
-from matchbound.kernels.product import dot_wide
+from matchbound.kernels.exact import dot64
 
 CELLS = 1 << 14
-GROUP = 4
-MANY = -(1 << 30)
+MOST_SHORT = 1 << 14
 FAR_OUT = 0.05
 
 
 class Grid(NamedTuple):
     """Sorted thresholds, and a table to find a value among them.
 
-    short : int16, shape (CELLS + 3,)
-        For each cell (and one below and one above) the bin of all its values; −t − 1 where it is t or
-        t + 1; −32768 where more than one threshold is near. For K < 2¹⁴; one entry more than cells.
-    table : int32, shape (CELLS // GROUP + 1,)
-        For each group of cells t, where the bin of its values is t or t + 1; MANY elsewhere.
+    table : int16 (int32 from MOST_SHORT thresholds on), shape (CELLS + 3,)
+        For each cell (and one below and one above) the bin of all its values; −t − 1 where it is t or t + 1; the
+        least number of its kind where more than one threshold is near. One entry more than cells.
     values : float64, shape (K + 1,); thresholds : float64, shape (K,)
         The thresholds among oriented values, with infinity behind them, and among oriented scores.
     low, per_cell : float32 values
         Cell 1 begins at `low`; cells a unit of value.
     band, brief, fine : float
-        How far products of blocks, by `dot32` and by `dot_wide` can be from the oriented value.
+        How far products of blocks, by `dot32` and by `dot64` can be from the oriented value.
     """
 
-    short: NDArray[np.int16]
-    table: NDArray[np.int32]
+    table: NDArray[np.int16] | NDArray[np.int32]
     values: NDArray[np.float64]
     thresholds: NDArray[np.float64]
     low: float
@@ -73,19 +68,13 @@ def make_grid(
     slack = 1.001 * band + 2 * (CELLS + 2) * 2.0**-22 / per_cell
     start, stop = edges[:-1] - slack, edges[1:] + slack
     start[0], stop[-1] = -np.inf, np.inf
+    kind = np.int16 if values.size < MOST_SHORT else np.int32
+    # The thresholds certainly below each cell, and those not certainly above.
+    below, above = np.searchsorted(values, start, side="left"), np.searchsorted(values, stop, side="right")
+    entry = np.where(above == below, below, np.where(above == below + 1, -below - 1, np.iinfo(kind).min))
+    table = np.append(entry, 0).astype(kind)
     ends = np.append(values, np.inf)
-
-    def near_cells(start: NDArray[np.float64], stop: NDArray[np.float64]) -> tuple[IntArray, IntArray]:
-        """The thresholds certainly below each cell, and those not certainly above."""
-        return np.searchsorted(values, start, side="left"), np.searchsorted(values, stop, side="right")
-
-    below, above = near_cells(start, stop)
-    short = np.where(above == below, below, np.where(above == below + 1, -below - 1, -32768))
-    short = np.clip(np.append(short, 0), -32768, 32767).astype(np.int16)
-    first = np.arange(0, CELLS + 2, GROUP)
-    below, above = near_cells(start[first], stop[np.minimum(first + GROUP, CELLS + 2) - 1])
-    table = np.where(above <= below + 1, below, MANY).astype(np.int32)
-    return Grid(short, table, ends, thresholds, low, per_cell, float(band), float(brief), float(fine))
+    return Grid(table, ends, thresholds, low, per_cell, float(band), float(brief), float(fine))
 
 
 @inlined
@@ -112,26 +101,12 @@ def rank(sorted_values: Any, x: float) -> int:
 
 
 @inlined
-def fine_bin(entry: int, v: Any, left: Any, r: int, right: Any, c: int, grid: Any) -> int:
-    """The bin of left[r]·right[c] after a look in float64, where that is certain; the entry again otherwise."""
-    values, fine = grid.values, grid.fine
-    if entry == MANY:
-        b = _sure_bin(np.float64(v), values, grid.band)
-        if b < 0:
-            b = _sure_bin(dot_wide(left, right, r, c, right.shape[1]), values, fine)
-        return entry if b < 0 else b
-    above = dot_wide(left, right, r, c, right.shape[1]) - values[-entry - 1]
-    if above >= fine:
-        return -entry
-    if above < -fine:
-        return -entry - 1
-    return entry
-
-
-@inlined
-def exact_bin(data: Any, r: int, c: int, thresholds: Any) -> int:
-    """The bin of a comparison, from its score."""
-    return rank(thresholds, oriented64(data, r, c))
+def near_bin(v: Any, data: Any, r: int, c: int, grid: Any) -> int:
+    """The bin of a comparison whose product v is close to a threshold: from sums in float64, at last from its score."""
+    b: int = _sure_bin(np.float64(v), grid.values, grid.band)
+    if b < 0:
+        b = _sure_bin(dot64(data.left, data.right, r, c, data.left.shape[1], 1.0, 1.0), grid.values, grid.fine)
+    return b if b >= 0 else rank(grid.thresholds, oriented64(data, r, c))
 
 
 @inlined

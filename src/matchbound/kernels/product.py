@@ -14,79 +14,53 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from matchbound.kernels.compiling import compiled
-from matchbound.kernels.emit import INDEX, SINGLE, cgutils, data_of, load
+from matchbound.kernels.emit import INDEX, SINGLE, WHOLE, cgutils, data_of, every, load, number
 
 # Products may be fused with additions; the order of additions stays as written, for the bounds on their error.
 FLAGS = ("contract",)
-
-
-def _sum_of_products(context: Any, builder: Any, signature: Any, args: Any, lanes: int, wide: Any) -> Any:
-    """Σ_k x[i·n + k]·y[j·n + k], k < n, summed in `wide` with two vectors of `lanes` running sums."""
-    n = args[4]
-    x, y = (
-        builder.gep(
-            data_of(context, builder, signature.args[k], args[k]), [builder.mul(args[k + 2], n)], source_etype=SINGLE
-        )
-        for k in range(2)
-    )
-    vector = ir.VectorType(wide, lanes)
-
-    def several(pointer: Any, at: Any) -> Any:
-        block = load(builder, pointer, at, ir.VectorType(SINGLE, lanes))
-        return block if wide == SINGLE else builder.fpext(block, vector)
-
-    def one(pointer: Any, at: Any) -> Any:
-        value = load(builder, pointer, at, SINGLE)
-        return value if wide == SINGLE else builder.fpext(value, wide)
-
-    zero = ir.Constant(vector, [0.0] * lanes)
-    sums = [cgutils.alloca_once_value(builder, zero) for _ in range(2)]
-    step = ir.Constant(INDEX, 2 * lanes)
-    whole = builder.sub(n, builder.srem(n, step))
-    with cgutils.for_range_slice(builder, ir.Constant(INDEX, 0), whole, step, INDEX) as (at, _):
-        for half, total in enumerate(sums):
-            here = builder.add(at, ir.Constant(INDEX, half * lanes))
-            product = builder.fmul(several(x, here), several(y, here), flags=FLAGS)
-            builder.store(builder.fadd(builder.load(total), product, flags=FLAGS), total)
-    both = builder.fadd(builder.load(sums[0]), builder.load(sums[1]), flags=FLAGS)
-    while lanes > 1:
-        lanes //= 2
-        parts = [
-            builder.shuffle_vector(both, both, ir.Constant(ir.VectorType(ir.IntType(32), lanes), list(index)))
-            for index in (range(lanes), range(lanes, 2 * lanes))
-        ]
-        both = builder.fadd(parts[0], parts[1], flags=FLAGS)
-    result = cgutils.alloca_once_value(builder, builder.extract_element(both, ir.Constant(ir.IntType(32), 0)))
-    with cgutils.for_range_slice(builder, whole, n, ir.Constant(INDEX, 1), INDEX) as (at, _):
-        product = builder.fmul(one(x, at), one(y, at), flags=FLAGS)
-        builder.store(builder.fadd(builder.load(result), product, flags=FLAGS), result)
-    return builder.load(result)
+LANES = 16
 
 
 @intrinsic
 def _emit_dot32(typing: Any, x: Any, y: Any, i: Any, j: Any, n: Any) -> Any:
-    """x[i]·y[j] in float32, of C-contiguous float32 arrays with rows of n; nothing is checked."""
+    """Σ_k x[i, k]·y[j, k], k < n, of C-contiguous float32 arrays with rows of n, by two vectors of 16 running sums."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _sum_of_products(context, builder, signature, args, 16, ir.FloatType())
+        sides = [
+            (data_of(context, builder, kind, array), builder.mul(row, args[4]))
+            for kind, array, row in zip(signature.args[:2], args[:2], args[2:4], strict=True)
+        ]
+
+        def product(at: Any, kind: Any) -> Any:
+            x, y = (load(builder, rows, builder.add(start, at), kind) for rows, start in sides)
+            return builder.fmul(x, y, flags=FLAGS)
+
+        def add(total: Any, at: Any, kind: Any) -> None:
+            builder.store(builder.fadd(builder.load(total), product(at, kind), flags=FLAGS), total)
+
+        vector, step = ir.VectorType(SINGLE, LANES), number(2 * LANES)
+        sums = [cgutils.alloca_once_value(builder, every(vector, 0.0)) for _ in range(2)]
+        whole = builder.sub(args[4], builder.srem(args[4], step))
+        with cgutils.for_range_slice(builder, number(0), whole, step, INDEX) as (at, _):
+            for half, total in enumerate(sums):
+                add(total, builder.add(at, number(half * LANES)), vector)
+        both, lanes = builder.fadd(*(builder.load(total) for total in sums), flags=FLAGS), LANES
+        while lanes > 1:
+            lanes //= 2
+            halves = (
+                builder.shuffle_vector(both, both, ir.Constant(ir.VectorType(WHOLE, lanes), list(index)))
+                for index in (range(lanes), range(lanes, 2 * lanes))
+            )
+            both = builder.fadd(*halves, flags=FLAGS)
+        result = cgutils.alloca_once_value(builder, builder.extract_element(both, ir.Constant(WHOLE, 0)))
+        with cgutils.for_range_slice(builder, whole, args[4], number(1), INDEX) as (at, _):
+            add(result, at, SINGLE)
+        return builder.load(result)
 
     return types.float32(x, y, types.int64, types.int64, types.int64), generate
 
 
 dot32: Any = _emit_dot32
-
-
-@intrinsic
-def _emit_dot_wide(typing: Any, x: Any, y: Any, i: Any, j: Any, n: Any) -> Any:
-    """x[i]·y[j] summed in float64, of C-contiguous float32 arrays with rows of n."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _sum_of_products(context, builder, signature, args, 8, ir.DoubleType())
-
-    return types.float64(x, y, types.int64, types.int64, types.int64), generate
-
-
-dot_wide: Any = _emit_dot_wide
 
 
 @compiled(fastmath=True)

@@ -2,7 +2,8 @@
 
 Comparisons come in the order in which they start to match. When an impostor comparison of {i, j} crosses, S_i and
 S_j grow by one, and so do the ordered sums ΣS², ΣSm, Σn² and Σnm by amounts known at once: the variance of FAR at
-every threshold costs one pass. The bootstraps walk the same order with weights of identities.
+every threshold costs one pass. The bootstraps walk the same order with weights of identities, and take quadratic forms
+of these weights on tables of identity pairs. Calibration pools neighbouring cells of the order.
 """
 
 from __future__ import annotations
@@ -10,8 +11,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.kernels.compiling import compiled
+
+# Resampling weights of so many replicates are multiplied at once.
+REPLICATES = 128
+EXACT32 = 2.0**24
 
 
 @compiled()
@@ -180,18 +187,56 @@ def curve_area(matched: Any, extra: float, accepted: Any, above: Any, upto: Any)
     return area / float(accepted[accepted.size - 1])
 
 
-@compiled()
-def quadratic_totals(first: Any, second: Any, amount: Any, weights: Any, out: Any) -> None:
-    """Σ W_i·W_j·amount over unordered pairs {i, j}, for each row of weights.
+def quadratic_forms(weights: NDArray[Any], first: IntArray, second: IntArray, amount: NDArray[Any]) -> FloatArray:
+    """Σ_{i≠j} W_i·W_j·n_ij over ordered pairs of identities, for each row of weights, shape (B,).
 
-    first, second : int64 arrays, shape (P,); amount : float64 array, shape (P,)
-    weights : float64 array, shape (B, G); out : float64 array, shape (B,), written
+    It is exact where weights and amounts are whole numbers and the form is below 2**53.
+
+    weights : shape (B, G)
+    first, second : int64 arrays, amount : int64 or float64 array, shape (P,)
+        n_ij of unordered pairs; fastest when sorted by `first`, as a `PairTable` is.
     """
-    for b in range(weights.shape[0]):
-        total = 0.0
-        for p in range(first.size):
-            total += weights[b, first[p]] * weights[b, second[p]] * amount[p]
-        out[b] = total
+    # Replicates are the inner loop: weights are transposed, 128 replicates at a time, so that each pair costs one
+    # multiplication and addition of short vectors. These are float32 where that is exact: whole numbers, and partial
+    # sums that are put away in float64 before they reach 2²⁴.
+    forms = np.zeros(weights.shape[0])
+    if not first.size:
+        return forms
+    most = float(amount.max())
+    for start in range(0, forms.size, REPLICATES):
+        rows = np.asarray(weights[start : start + REPLICATES])
+        largest = float(np.abs(rows).max())
+        whole = amount.dtype.kind in "iu" and (rows.dtype.kind in "iub" or bool((rows == np.rint(rows)).all()))
+        short = whole and largest * most < EXACT32
+        columns = np.ascontiguousarray(rows.T, dtype=np.float32 if short else np.float64)
+        room = EXACT32 / max(largest, 1.0) if short else np.inf
+        _add_forms(columns, first, second, amount, room, forms[start : start + REPLICATES])
+    return forms
+
+
+@compiled()
+def _add_forms(columns: Any, first: Any, second: Any, amount: Any, room: float, forms: Any) -> None:
+    """forms[b] += 2·Σ_p amount·W_first·W_second; `room` is the sum of amounts that a partial sum can hold exactly."""
+    n_pairs = first.shape[0]
+    n_replicates = columns.shape[1]
+    running = np.zeros(n_replicates, dtype=columns.dtype)
+    p = 0
+    while p < n_pairs:
+        i = first[p]
+        held = 0.0
+        while p < n_pairs and first[p] == i:
+            n = amount[p]
+            if held > 0.0 and held + n > room:
+                break
+            held += n
+            j = second[p]
+            factor = running.dtype.type(n)
+            for b in range(n_replicates):
+                running[b] += factor * columns[j, b]
+            p += 1
+        for b in range(n_replicates):
+            forms[b] += 2.0 * np.float64(running[b]) * np.float64(columns[i, b])
+            running[b] = 0
 
 
 @compiled()
@@ -239,3 +284,30 @@ def weighted_histogram(first: Any, second: Any, cell: Any, weights: Any, additiv
                 out[b, cell[c]] += weight[first[c]] + weight[second[c]] + extra[b]
             else:
                 out[b, cell[c]] += weight[first[c]] * weight[second[c]] + extra[b]
+
+
+@compiled()
+def pool(genuine: Any, impostor: Any, ends: Any) -> int:
+    """Pool adjacent violators: merge neighbouring cells until the share of genuine comparisons strictly increases.
+
+    A cell joins the block before it where genuine/(genuine + impostor) does not increase. Counts are float64, exact up
+    to 2**53.
+
+    genuine, impostor : float64 arrays, shape (K,)
+        Comparisons in each cell, scores increasing; overwritten: the first B entries become the blocks' counts.
+    ends : int64 array, shape (K,)
+        Written: the first B entries become the cell after the last one of each block.
+
+    B, the number of blocks, is returned.
+    """
+    top = -1
+    for k in range(genuine.size):
+        g, n = genuine[k], impostor[k]
+        top += 1
+        genuine[top], impostor[top], ends[top] = g, n, k + 1
+        while top > 0 and genuine[top - 1] * impostor[top] >= genuine[top] * impostor[top - 1]:
+            genuine[top - 1] += genuine[top]
+            impostor[top - 1] += impostor[top]
+            ends[top - 1] = ends[top]
+            top -= 1
+    return top + 1

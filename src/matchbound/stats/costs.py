@@ -128,7 +128,7 @@ class Calibration:
 
 def calibrate(genuine: FloatArray | IntArray, impostor: FloatArray | IntArray) -> Calibration:
     """Pool adjacent violators: comparisons (or weights) in each cell, scores increasing, no cell empty; shape (K,)."""
-    from matchbound.kernels.pav import pool
+    from matchbound.kernels.sweep import pool
 
     runs = _runs(genuine, impostor)
     g, n = (np.add.reduceat(count, runs).astype(np.float64) for count in (genuine, impostor))

@@ -114,7 +114,7 @@ def _form(table: PairTable | AllPairs, size: int) -> Callable[[FloatArray], Floa
         instances = table.instances.astype(np.float64)
         return lambda weights: np.asarray((weights @ instances) ** 2 - (weights**2) @ (instances**2))
     if size > DENSE_IDENTITIES:
-        from matchbound.kernels.quadratic import quadratic_forms
+        from matchbound.kernels.sweep import quadratic_forms
 
         return lambda weights: quadratic_forms(weights, table.first, table.second, table.count)
     matrix = np.zeros((size, size))

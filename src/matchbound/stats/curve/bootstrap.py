@@ -102,7 +102,7 @@ def self_comparisons(curve: SortedCurve) -> FloatArray:
 
 def impostor_totals(curve: SortedCurve, draw: Draw, value: FloatArray | None = None) -> FloatArray:
     """Σ of the weights of all impostor comparisons, times a value of each (strictest first) if given; shape (B,)."""
-    from matchbound.kernels.sweep import quadratic_totals
+    from matchbound.kernels.sweep import quadratic_forms
 
     size, (number, table) = curve.n_identities, curve.pairs
     if draw.additive:
@@ -111,9 +111,8 @@ def impostor_totals(curve: SortedCurve, draw: Draw, value: FloatArray | None = N
         return np.asarray(
             draw.weights @ (np.bincount(curve.first, value, size) + np.bincount(curve.second, value, size))
         )
-    amount = table.count.astype(np.float64) if value is None else np.bincount(number, value, table.count.size)
-    totals = np.empty(draw.weights.shape[0])
-    quadratic_totals(table.first, table.second, amount, draw.weights, totals)
+    amount = table.count if value is None else np.bincount(number, value, table.count.size)
+    totals = quadratic_forms(draw.weights, table.first, table.second, amount) / 2.0
     return np.asarray(totals + draw.extra * float(curve.n_impostor if value is None else value.sum()))
 
 
