@@ -48,7 +48,7 @@ def _find_bins(block: Any, tile: Any, data: Any, grid: Any, books: Any, n_listed
         values_of(block, tile, data, found, start, count, near)
         for h in range(count):
             v, hit = near[h], found[start + h]
-            b = np.int64(table[cell_of(v, low, per_cell)])
+            b: Any = np.int64(table[cell_of(v, low, per_cell)])
             if b < 0:
                 t = -1 - b
                 above = np.float64(v) - values[min(t, last)]

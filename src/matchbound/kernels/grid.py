@@ -35,7 +35,7 @@ class Grid(NamedTuple):
         How far products of blocks, by `dot32` and by `dot64` can be from the oriented value.
     """
 
-    table: NDArray[np.int16] | NDArray[np.int32]
+    table: NDArray[Any]
     values: NDArray[np.float64]
     thresholds: NDArray[np.float64]
     low: float
