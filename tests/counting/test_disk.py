@@ -21,7 +21,7 @@ from pyarrow import parquet
 import matchbound as mb
 from matchbound.counting import disk
 from matchbound.counting.disk import TableOnDisk
-from matchbound.counting.executors import RunOptions
+from matchbound.counting.run import RunOptions
 from matchbound.counting.sources import recount_of
 from matchbound.counts.tally import Tally
 from matchbound.readers.scan import plain_parquet

@@ -24,9 +24,8 @@ from matchbound.counting import partial as partial_module
 from matchbound.counting.allpairs import make_job, tally_embeddings
 from matchbound.counting.checkpoint import Checkpoint, fingerprint
 from matchbound.counting.cluster import _split, connected
-from matchbound.counting.executors import DaskExecutor, LocalExecutor, RunOptions
 from matchbound.counting.partial import PartialTally
-from matchbound.counting.run import RunWatch, merge
+from matchbound.counting.run import DaskExecutor, LocalExecutor, RunOptions, RunWatch, merge
 from matchbound.counts.tally import Tally
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, MatchboundError, UsageError
@@ -97,7 +96,7 @@ def slowly(self, block, add=AllPairsWorker.add):
     add(self, block)
 AllPairsWorker.add = slowly
 tell = lambda done, total: print(done, flush=True)
-from matchbound.counting.executors import RunOptions
+from matchbound.counting.run import RunOptions
 tally_embeddings(clustered(), THRESHOLDS, RunOptions(None, None, tell, {file!r}, 0.0), pairs=True)
 """
 

@@ -12,7 +12,7 @@ import pytest
 
 import matchbound as mb
 from matchbound.cli import main
-from matchbound.counting.executors import LocalExecutor
+from matchbound.counting.run import LocalExecutor
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 

@@ -16,9 +16,9 @@ from matchbound.counting import allpairs as allpairs_module
 from matchbound.counting import layout as layout_module
 from matchbound.counting import screen as screen_module
 from matchbound.counting.allpairs import tally_embeddings
-from matchbound.counting.executors import RunOptions
 from matchbound.counting.pairs import impostor_pairs
 from matchbound.counting.partial import _at_thresholds, _run_up
+from matchbound.counting.run import RunOptions
 from matchbound.counting.screen import COSTS
 from matchbound.counts.tally import AllPairs, Tally
 from matchbound.data.embeddings import Embeddings

@@ -24,7 +24,7 @@ import matchbound as mb
 import naive_kernels as naive
 from matchbound.counting import allpairs as allpairs_module
 from matchbound.counting.allpairs import tally_embeddings
-from matchbound.counting.executors import RunOptions
+from matchbound.counting.run import RunOptions
 from matchbound.stats import resampling
 from naive_scale import tally_by_loop
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from test_allpairs import assert_equal, random_embeddings, some_thresholds
 
 import matchbound as mb
-from matchbound.counting.executors import RunOptions
 from matchbound.counting.recount import OfEmbeddings, OfScoredEmbeddings
+from matchbound.counting.run import RunOptions
 from matchbound.counting.sources import recount_of
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError

@@ -16,7 +16,7 @@ from cases import best_first, search_tables
 from conftest import DATA
 from matchbound import results
 from matchbound.counting import search as counting
-from matchbound.counting.executors import RunOptions
+from matchbound.counting.run import RunOptions
 from matchbound.stats import gallery_sizes as sizes
 from matchbound.stats import searches as rates
 

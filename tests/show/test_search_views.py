@@ -13,7 +13,7 @@ import matchbound as mb
 from conftest import DATA
 from matchbound import results
 from matchbound.counting import search as counting
-from matchbound.counting.executors import RunOptions
+from matchbound.counting.run import RunOptions
 from matchbound.report import render
 from matchbound.report.searches import search_document
 from matchbound.stats import gallery_sizes as sizes

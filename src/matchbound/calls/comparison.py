@@ -13,9 +13,8 @@ from typing import Literal
 import numpy as np
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
-from matchbound.counting.executors import RunOptions
 from matchbound.counting.recount import EXACT_COMPARISONS, Source, rank_scores, tally_comparisons
-from matchbound.counting.run import Executor, Progress
+from matchbound.counting.run import Executor, Progress, RunOptions
 from matchbound.counting.sources import AnySource, recount_of
 from matchbound.counts.joint import JointTally, join
 from matchbound.counts.tally import Tally

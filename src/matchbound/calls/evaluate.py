@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray
-from matchbound.counting.executors import RunOptions
+from matchbound.counting.run import RunOptions
 from matchbound.counting.sources import AnySource, recount_of, source_of
 from matchbound.counts.tally import Tally
 from matchbound.counts.unit_curve import sorted_curve, unit_curve

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from matchbound.arraytypes import BoolArray
-from matchbound.counting.executors import RunOptions
 from matchbound.counting.recount import Recount, rank_scores
-from matchbound.counting.run import Executor, Progress
+from matchbound.counting.run import Executor, Progress, RunOptions
 from matchbound.counting.sources import AnySource, recount_of, source_of
 from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
-from matchbound.counting.executors import RunOptions
+from matchbound.counting.run import RunOptions
 from matchbound.counting.search import DEPTH, Fuse, SearchJob, make_job, search_all
 from matchbound.counts.tally import union_of_labels
 from matchbound.data.candidates import Candidates

@@ -157,7 +157,7 @@ class Working:
             executor = None
             if self.dask is not None:
                 from matchbound.counting.cluster import connected
-                from matchbound.counting.executors import DaskExecutor
+                from matchbound.counting.run import DaskExecutor
 
                 executor = DaskExecutor(stack.enter_context(connected(self.dask)))
             yield {"workers": self.workers, "executor": executor, "progress": stack.enter_context(bar())}

@@ -10,10 +10,10 @@ from numpy.typing import DTypeLike, NDArray
 
 from matchbound.arraytypes import FloatArray
 from matchbound.counting.checkpoint import fingerprint
-from matchbound.counting.executors import Resume, RunOptions, run_all
 from matchbound.counting.factors import Factors, make_factors
 from matchbound.counting.layout import PIECE_ROWS, Layout, Piece, lay_out
 from matchbound.counting.partial import PartialTally, finish, sorted_thresholds, sums_may_wrap
+from matchbound.counting.run import RunOptions, run_all
 from matchbound.counting.screen import COSTS, FEWEST_ROWS, screen_that_pays
 from matchbound.counting.threads import one_blas_thread
 from matchbound.counts.tally import Tally
@@ -63,8 +63,7 @@ def tally_embeddings(
             job.thresholds, job.pairs, job.layout.block_edges, job.layout.edges,
         )  # fmt: skip
 
-    resume = Resume(mark, lambda state, blocks: PartialTally.restore(state, blocks, shape), 16 * shape[0] * shape[1])
-    partial = run_all(job, lambda: PartialTally.empty(*shape), options, resume)
+    partial = run_all(job, options, mark, lambda state, blocks: PartialTally.restore(state, blocks, shape))
     return finish(partial, source, given, place, kept, options.workers)
 
 

@@ -6,7 +6,6 @@ The file is the same whoever ran the blocks: a run that was begun on a cluster g
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import os
 from collections.abc import Callable, Mapping
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from matchbound.arraytypes import IntArray
 from matchbound.errors import DataError, plainly
+from matchbound.files.writing import whole_file
 
 if TYPE_CHECKING:
     from matchbound.counting.run import Partial
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 FORMAT = "matchbound-checkpoint-2"
 READ_ROWS = 65536
 P = TypeVar("P", bound="Partial")
+Restore = Callable[[dict[str, NDArray[Any]], set[int]], P]
 
 
 def fingerprint(*parts: Any) -> str:
@@ -45,31 +46,12 @@ def fingerprint(*parts: Any) -> str:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A file of a run to resume, written beside and renamed; `fingerprint` tells which data and parameters."""
+    """A file of a run to resume; `fingerprint` tells which data and parameters."""
 
     path: Path
     fingerprint: str
 
-    @property
-    def _beside(self) -> Path:
-        """Where a new state is written; one name for all runs, so that what a killed run left is found again."""
-        return self.path.with_name(f".{self.path.name}.part")
-
-    def prepare(self, size: int) -> None:
-        """Clear what a killed run left half written, and find out now whether `size` bytes can be written later."""
-        try:
-            if self.path.is_dir():
-                raise IsADirectoryError(21, "it is a folder")
-            self._beside.unlink(missing_ok=True)
-            with open(self._beside, "xb") as stream, contextlib.suppress(AttributeError):
-                _reserve(stream.fileno(), size)
-        except (OSError, ValueError) as error:
-            raise self._unwritable(error) from None
-        finally:
-            with contextlib.suppress(OSError, ValueError):
-                self._beside.unlink(missing_ok=True)
-
-    def load(self, n_blocks: int, restore: Callable[[dict[str, NDArray[Any]], set[int]], P]) -> P | None:
+    def load(self, n_blocks: int, restore: Restore[P]) -> P | None:
         """What an earlier run held of `n_blocks` blocks; None where there is no file.
 
         Raises DataError where the file is no checkpoint, was changed since it was written, or belongs to another run.
@@ -105,41 +87,18 @@ class Checkpoint:
         blocks = np.array(sorted(partial.blocks), dtype=np.int64)
         state = partial.state()
         digest = _digest(self.fingerprint, blocks, state)
+        members: dict[str, Any] = {"digest": np.array(digest), "blocks": blocks, **state}
         try:
-            with open(self._beside, "xb") as stream:
-                members: dict[str, Any] = {"digest": np.array(digest), "blocks": blocks, **state}
+            with whole_file(self.path) as place, open(place, "wb") as stream:
                 np.savez(stream, fingerprint=np.array(self.fingerprint), **members)
                 stream.flush()
                 os.fsync(stream.fileno())
-            os.replace(self._beside, self.path)
-        except FileExistsError:
-            raise DataError(
-                f"the checkpoint {self.path} is being written by another run; give each run a file of its own"
-            ) from None
-        except (OSError, ValueError) as error:
-            with contextlib.suppress(OSError):
-                self._beside.unlink(missing_ok=True)
-            raise self._unwritable(error) from None
-        except BaseException:
-            self._beside.unlink(missing_ok=True)
-            raise
+        except DataError as error:
+            raise DataError(f"the checkpoint {error}") from None
 
     def remove(self) -> None:
         with contextlib.suppress(OSError):
             self.path.unlink(missing_ok=True)
-
-    def _unwritable(self, error: Exception) -> DataError:
-        why = (error.strerror if isinstance(error, OSError) else None) or plainly(error, 200)
-        return DataError(f"the checkpoint {plainly(self.path, 500)} cannot be written: {why}")
-
-
-def _reserve(file: int, size: int) -> None:
-    """Find room for a file where the system can tell; some file systems cannot."""
-    try:
-        os.posix_fallocate(file, 0, max(size, 1))
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
-            raise
 
 
 def _digest(mark: str, blocks: IntArray, state: Mapping[str, NDArray[Any]]) -> str:

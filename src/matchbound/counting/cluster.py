@@ -11,7 +11,6 @@ import logging
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.counting.checkpoint import fingerprint
-from matchbound.counting.run import Partial, count_block, merge
+from matchbound.counting.run import P, Partial, count_block, merge
 from matchbound.counting.threads import one_blas_thread
 from matchbound.errors import MatchboundError, MissingExtraError, plainly
 
@@ -41,13 +40,11 @@ POLL_SECONDS = 0.2
 STOP_SECONDS = 20.0
 
 
-def run_on(
-    client: Any, job: Job, blocks: Sequence[int], watch: RunWatch, sent: dict[str, Any] | None = None
-) -> Partial:
+def run_on(client: Any, job: Job[P], blocks: Sequence[int], watch: RunWatch, sent: dict[str, Any]) -> P:
     """Tally the blocks on the cluster of a client or an address; `sent` are arrays that are there, by digest."""
     with connected(client) as opened:
-        known = sent if sent is not None and opened is client else {}
-        return _Run(opened, job, blocks, watch, known).result()
+        partial: P = _Run(opened, job, blocks, watch, sent if opened is client else {}).result()
+    return partial
 
 
 @contextlib.contextmanager
@@ -60,88 +57,58 @@ def connected(client: Any) -> Iterator[Any]:
     if not isinstance(client, str):
         yield client
         return
-    with _without_logs():
+    log = logging.getLogger("distributed.client")  # where its scheduler is gone, the error of the run says so
+    level = log.level
+    log.setLevel(logging.CRITICAL + 1)
+    opened: Any = None
+    try:
         try:
             opened = Client(client, timeout=CONNECT_SECONDS, set_as_default=False)  # type: ignore[no-untyped-call]
         except (OSError, ValueError) as error:
             raise MatchboundError(f"no scheduler answers at {client} ({plainly(error, 200)})") from None
-        try:
-            yield opened
-        finally:
-            with contextlib.suppress(TimeoutError, OSError):
-                opened.close(timeout=5)  # type: ignore[no-untyped-call]
-
-
-@contextlib.contextmanager
-def _without_logs() -> Iterator[None]:
-    """Without what a client of our own writes to the logs when its scheduler is gone: the error of the run says it."""
-    names = [name for name in logging.root.manager.loggerDict if name.split(".")[0] == "distributed"]
-    logs = [logging.getLogger(name) for name in names]
-    levels = [log.level for log in logs]
-    for log in logs:
-        log.setLevel(logging.CRITICAL + 1)
-    try:
-        yield
+        yield opened
     finally:
-        for log, level in zip(logs, levels, strict=True):
-            log.setLevel(level)
+        if opened is not None:
+            with contextlib.suppress(TimeoutError, OSError):
+                opened.close(timeout=5)
+        log.setLevel(level)
 
 
-@dataclass(frozen=True)
-class SerializedJob:
-    """A job in parts: what makes it, its small parts, and where its large arrays go among them."""
+class SentJob:
+    """A job on its way: what makes it, and its small parts. Each process that gets it makes the job once."""
 
-    make: Any
-    parts: tuple[Any, ...]
-    places: tuple[int, ...]
+    def __init__(self, make: Any, parts: tuple[Any, ...], places: tuple[int, ...]) -> None:
+        self._sent = make, parts, places
+        self._lock = threading.Lock()
+        self._job: Any = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SentJob, self._sent
 
     @staticmethod
-    def of(job: Any) -> tuple[SerializedJob, list[NDArray[Any]]]:
-        """A job that says how it travels (``__reduce__``) in parts, and its large arrays; else the job as it is."""
-        if "__reduce__" not in type(job).__dict__:
-            return SerializedJob(_same, (job,), ()), []
+    def of(job: Any) -> tuple[SentJob, list[NDArray[Any]]]:
+        """A job by what it says of how it travels (``__reduce__``), without its large arrays; and these."""
         make, parts = job.__reduce__()
         places = tuple(
             at for at, part in enumerate(parts) if isinstance(part, np.ndarray) and part.nbytes >= LARGE_BYTES
         )
         kept = tuple(None if at in places else part for at, part in enumerate(parts))
-        return SerializedJob(make, kept, places), [np.ascontiguousarray(parts[at]) for at in places]
+        return SentJob(make, kept, places), [np.ascontiguousarray(parts[at]) for at in places]
 
     def job(self, arrays: Sequence[NDArray[Any]]) -> Any:
-        parts = list(self.parts)
-        for at, array in zip(self.places, arrays, strict=True):
-            parts[at] = array
-        return self.make(*parts)
-
-
-def _same(job: Any) -> Any:
-    return job
-
-
-class SharedJob:
-    """Where the tasks of one run in one process share their job; it is gone when the run is."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._job: Any = None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return SharedJob, ()
-
-    def job(self, serialized: SerializedJob, arrays: Sequence[NDArray[Any]]) -> Any:
-        """The job, made by the first task that asks."""
+        """The job with its large arrays put back, made by the first task that asks."""
+        make, parts, places = self._sent
         with self._lock:
             if self._job is None:
-                self._job = serialized.job(arrays)
+                large = dict(zip(places, arrays, strict=True))
+                self._job = make(*(large.get(at, part) for at, part in enumerate(parts)))
             return self._job
 
 
-def run_blocks(
-    shared: SharedJob, serialized: SerializedJob, arrays: Sequence[NDArray[Any]], blocks: Sequence[int], n_blocks: int
-) -> Partial:
+def run_blocks(sent: SentJob, arrays: Sequence[NDArray[Any]], blocks: Sequence[int], n_blocks: int) -> Partial:
     """What a task of the cluster does."""
     one_blas_thread()  # from now on: a limit that ended with this task would end under the tasks of other threads
-    job = shared.job(serialized, arrays)
+    job = sent.job(arrays)
     if job.n_blocks != n_blocks:
         raise MatchboundError("a worker cuts the comparisons into other blocks; install one version everywhere")
     worker = job.worker()
@@ -158,19 +125,21 @@ class _LostError(Exception):
 class _Run:
     """One job on one cluster."""
 
-    def __init__(self, client: Any, job: Job, blocks: Sequence[int], watch: RunWatch, sent: dict[str, Any]) -> None:
+    def __init__(
+        self, client: Any, job: Job[Any], blocks: Sequence[int], watch: RunWatch, sent: dict[str, Any]
+    ) -> None:
         self._client = client
-        self._serialized, self._arrays = SerializedJob.of(job)
+        self._job, self._arrays = SentJob.of(job)
         self._names = [fingerprint(array) for array in self._arrays]
         self._sent = sent
-        self._job = job
+        self._n_blocks = job.n_blocks
         self._blocks = list(blocks)
         self._watch = watch
         self._held: Any = None
         self._roots: list[Any] = []
         self._shown: set[int] = set()
 
-    def result(self) -> Partial:
+    def result(self) -> Any:
         try:
             for _ in range(ATTEMPTS):
                 todo = self._todo()
@@ -180,8 +149,7 @@ class _Run:
                     self._attempt(todo)
             if self._held is None or self._todo():
                 raise MatchboundError("the cluster lost the data of the run again and again")
-            total: Partial = self._held
-            return total
+            return self._held
         except BaseException as error:
             try:
                 if isinstance(error, KeyboardInterrupt) and self._client.status == "running":
@@ -207,11 +175,10 @@ class _Run:
         with self._reachable():
             with self._watch.signals.at_once():
                 threads = max(1, sum(self._client.nthreads().values()))
-                shared, arrays = self._scatter(SharedJob()), [self._on_cluster(k) for k in range(len(self._arrays))]
+                sent, arrays = self._scatter(self._job), [self._on_cluster(k) for k in range(len(self._arrays))]
             covers = {}
             for chunk in _split(todo, CHUNKS_PER_THREAD * threads):
-                given = (shared, self._serialized, arrays, chunk, self._job.n_blocks)
-                future = self._client.submit(run_blocks, *given, pure=False, retries=2)
+                future = self._client.submit(run_blocks, sent, arrays, chunk, self._n_blocks, pure=False, retries=2)
                 covers[future.key] = chunk
                 self._roots.append(future)
             waiting, self._roots = self._roots, []

@@ -21,10 +21,9 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
 from matchbound.counting.curves import CURVE_POINTS, threshold_grid
-from matchbound.counting.executors import LocalExecutor, RunOptions, run_all
 from matchbound.counting.pairs import ErringRows, Kind, similarity_at
 from matchbound.counting.recount import Metric, OfComparisons, Recount
-from matchbound.counting.run import Partial
+from matchbound.counting.run import LocalExecutor, Partial, RunOptions, run_all
 from matchbound.counting.threads import available_cores
 from matchbound.counts.cells import (
     WORK_CELLS,
@@ -222,7 +221,7 @@ class TableOnDisk(Recount):
         self, connection: Any, plain: PlainParquet, grid: FloatArray, options: RunOptions
     ) -> tuple[LabelArray, Iterator[Cells]]:
         """The cells of files that the workers of a cluster counted, each by itself, and the labels of all."""
-        counted = run_all(FilesJob(plain, self.distance, grid), FileCells, options).files
+        counted = run_all(FilesJob(plain, self.distance, grid), options).files
         labels = np.unique(np.concatenate([part.labels for part in counted if part.labels.size] or [np.empty(0)]))
         width = check_words(labels.size, grid.size)
 
@@ -473,11 +472,6 @@ class FileCells(Partial):
     """The cells of some files."""
 
     files: list[CountedFile] = field(default_factory=list, repr=False)
-    blocks: set[int] = field(default_factory=set, repr=False)
-    sound: bool = True
-
-    def copy(self) -> FileCells:
-        return FileCells(list(self.files), set(self.blocks), self.sound)
 
     def join(self, other: FileCells, workers: int | None) -> None:
         self.files += other.files
@@ -497,6 +491,9 @@ class FilesJob:
 
     def worker(self) -> _FileWorker:
         return _FileWorker(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FilesJob, (self.plain, self.distance, self.grid)
 
 
 class _FileWorker:

@@ -42,8 +42,6 @@ class PartialTally(Partial):
     keys: list[IntArray] = field(repr=False, default_factory=list)
     bins: list[IntArray] = field(repr=False, default_factory=list)
     counts: list[IntArray] = field(repr=False, default_factory=list)
-    blocks: set[int] = field(repr=False, default_factory=set)
-    sound: bool = True
 
     @staticmethod
     def empty(n_identities: int, n_thresholds: int) -> PartialTally:
@@ -59,7 +57,7 @@ class PartialTally(Partial):
         if wrong:
             raise DataError(wrong)
         keys, bins, counts = ([state[name]] for name in ("keys", "bins", "counts"))
-        return PartialTally(state["impostor"], state["genuine"], state["moments"], keys, bins, counts, blocks)
+        return PartialTally(state["impostor"], state["genuine"], state["moments"], keys, bins, counts, blocks=blocks)
 
     def state(self) -> dict[str, NDArray[Any]]:
         none = np.empty(0, dtype=np.int64)
@@ -71,10 +69,6 @@ class PartialTally(Partial):
             "bins": np.concatenate([none, *self.bins]),
             "counts": np.concatenate([none, *self.counts]),
         }
-
-    def copy(self) -> PartialTally:
-        sums = (self.impostor.copy(), self.genuine.copy(), self.moments.copy())
-        return PartialTally(*sums, list(self.keys), list(self.bins), list(self.counts), set(self.blocks), self.sound)
 
     def join(self, other: PartialTally, workers: int | None) -> None:
         def add_up(start: int, stop: int) -> None:

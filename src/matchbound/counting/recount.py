@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.curves import curve_thresholds, sorted_curve_of
-from matchbound.counting.executors import RunOptions
 from matchbound.counting.pairs import (
     EXACT_ROWS,
     SAMPLE,
@@ -29,6 +28,7 @@ from matchbound.counting.pairs import (
     worst,
 )
 from matchbound.counting.partial import sorted_thresholds
+from matchbound.counting.run import RunOptions
 from matchbound.counts.cells import tally_of_rows
 from matchbound.counts.curve import CurveTally, SortedCurve, curve_of_tally
 from matchbound.counts.tally import AllPairs, Tally

@@ -1,4 +1,4 @@
-"""What a run of blocks is made of: what they give, how it is followed, and how it stops in good order.
+"""Run all blocks of a job: on threads of this process or a cluster, from a checkpoint where there is one.
 
 A `Partial` knows which blocks it holds, and that is the only record of what was done. Two that share a block do not
 merge, one that was left half changed cannot be used, and a run is complete when it holds every block once.
@@ -6,21 +6,28 @@ merge, one that was left half changed cannot be used, and a run is complete when
 
 from __future__ import annotations
 
+import copy
+import math
+import os
 import signal
 import threading
 import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from queue import SimpleQueue
 from types import FrameType, TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 from numpy.typing import NDArray
 
-from matchbound.counting.checkpoint import Checkpoint
-from matchbound.errors import DataError, MatchboundError, MatchboundWarning
+from matchbound.counting.checkpoint import Checkpoint, Restore
+from matchbound.counting.threads import available_cores, one_blas_thread
+from matchbound.errors import DataError, MatchboundError, MatchboundWarning, UsageError
 from matchbound.notes import Note
 
 SNAPSHOT_SECONDS = 30.0
@@ -28,15 +35,12 @@ SNAPSHOT_SECONDS = 30.0
 SHARE = 4.0
 
 
+@dataclass(eq=False, kw_only=True)
 class Partial(ABC):
     """What some blocks have given, each once; not `sound` while it is being changed, or when that was cut short."""
 
-    blocks: set[int]
-    sound: bool
-
-    @abstractmethod
-    def copy(self) -> Self:
-        """The same, in arrays of its own."""
+    blocks: set[int] = field(default_factory=set, repr=False)
+    sound: bool = True
 
     @abstractmethod
     def join(self, other: Self, workers: int | None) -> None:
@@ -83,42 +87,43 @@ class Partial(ABC):
 
 
 P = TypeVar("P", bound=Partial)
+Made = TypeVar("Made", bound=Partial, covariant=True)
 
 
 def merge(parts: Sequence[P]) -> P:
     """All of at least one, as a new one; MatchboundError where two of them share a block."""
     parts[0].check()
-    total = parts[0].copy()
+    total = copy.deepcopy(parts[0])
     for part in parts[1:]:
         total.add(part)
     return total
 
 
-class Worker(Protocol):
+class Worker(Protocol[Made]):
     """Adds what blocks give to a partial result of its own; used by one thread at a time, through `count_block`."""
 
     @property
-    def partial(self) -> Partial:
+    def partial(self) -> Made:
         """What its blocks gave so far."""
 
     def add(self, block: int) -> None:
         """Add what a block gives."""
 
 
-def count_block(worker: Worker, block: int) -> None:
+def count_block(worker: Worker[Partial], block: int) -> None:
     """Count a block, and write down in what the worker holds that it is there."""
     with worker.partial.taking((block,)):
         worker.add(block)
 
 
-class Job(Protocol):
+class Job(Protocol[Made]):
     """A run cut into blocks that any worker can do in any order."""
 
     @property
     def n_blocks(self) -> int:
         """How many blocks there are."""
 
-    def worker(self) -> Worker:
+    def worker(self) -> Worker[Made]:
         """A new worker that holds nothing yet."""
 
 
@@ -131,7 +136,7 @@ class Progress(Protocol):
 class Executor(Protocol):
     """Runs blocks of a job and merges what they counted."""
 
-    def run(self, job: Job, blocks: Sequence[int], watch: RunWatch) -> Partial:
+    def run(self, job: Job[P], blocks: Sequence[int], watch: RunWatch) -> P:
         """Tally the blocks; `watch` is told about each one that is done.
 
         Where it ends in an exception, what was counted until then goes to ``watch.snapshot`` first.
@@ -249,3 +254,202 @@ class RunWatch:
             warnings.warn(Note("no-checkpoint", f"{error}; the run goes on without"), MatchboundWarning, stacklevel=2)
         now = time.monotonic()
         self._next = now + max(self.every, SHARE * (now - began))
+
+
+@dataclass(frozen=True)
+class LocalExecutor:
+    """Threads of this process, one BLAS thread each.
+
+    workers
+        How many; by default one per core that this process may use.
+
+    See Also
+    --------
+    DaskExecutor, evaluate
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> rates = mb.evaluate(mb.demo_data(), 0.6, executor=mb.LocalExecutor(1))
+    >>> rates.far.errors
+    189
+    """
+
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.workers is not None and self.workers < 1:
+            raise UsageError(f"workers must be at least 1; got {self.workers}")
+
+    def run(self, job: Job[P], blocks: Sequence[int], watch: RunWatch) -> P:
+        """Tally the blocks on this machine.
+
+        Parameters
+        ----------
+        job, blocks, watch
+            As for `Executor.run`.
+        """
+        count = max(1, min(self.workers or available_cores(), len(blocks)))
+        workers = [job.worker() for _ in range(count)]
+        partials = [worker.partial for worker in workers]
+        todo, halted = iter(blocks), threading.Event()
+        counted: SimpleQueue[bool] = SimpleQueue()  # True for each block, and False for each worker that ends
+
+        def work(worker: Worker[Partial]) -> None:
+            """Count blocks until there are no more or all are told to halt; signals never reach this thread."""
+            try:
+                for block in todo:
+                    count_block(worker, block)
+                    counted.put(True)
+                    if halted.is_set():
+                        return
+            except BaseException:
+                halted.set()
+                raise
+
+        left = len(blocks)
+        with one_blas_thread(), ThreadPoolExecutor(count, thread_name_prefix="matchbound") as pool:
+            try:
+                while left:
+                    halted.clear()
+                    tasks = [pool.submit(work, worker) for worker in workers]
+                    for task in tasks:
+                        task.add_done_callback(lambda _: counted.put(False))
+                    running = count
+                    while running:
+                        if counted.get():
+                            left -= 1
+                            watch.done(1)
+                        else:
+                            running -= 1
+                        watch.signals.deliver()
+                        if watch.wants_snapshot():
+                            halted.set()
+                    for task in tasks:
+                        task.result()
+                    if watch.wants_snapshot():
+                        watch.snapshot(partials)
+            except BaseException:
+                halted.set()
+                pool.shutdown()
+                watch.snapshot([partial for partial in partials if partial.sound], last=True)
+                raise
+        total, *others = partials
+        for partial in others:
+            total.add(partial, count)
+        return total
+
+
+@dataclass(frozen=True)
+class DaskExecutor:
+    """A `dask.distributed` cluster; a worker that dies costs time and nothing else.
+
+    The data are sent to each worker process once, and stay there for the next call while the executor lives (of an
+    address, for the one call).
+
+    client
+        A ``distributed.Client``, or the address of a scheduler.
+
+    See Also
+    --------
+    LocalExecutor, evaluate
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> from distributed import Client, LocalCluster  # doctest: +SKIP
+    >>> client = Client(LocalCluster(n_workers=2))  # doctest: +SKIP
+    >>> mb.evaluate(mb.demo_data(), 0.6, executor=mb.DaskExecutor(client))  # doctest: +SKIP
+    """
+
+    client: Any
+    _sent: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def run(self, job: Job[P], blocks: Sequence[int], watch: RunWatch) -> P:
+        """Tally the blocks on the cluster.
+
+        Parameters
+        ----------
+        job, blocks, watch
+            As for `Executor.run`.
+        """
+        from matchbound.counting.cluster import run_on
+
+        return run_on(self.client, job, blocks, watch, self._sent)
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The arguments that every call that counts has in common.
+
+    - workers: threads on this machine; by default one per core. The result does not depend on it.
+    - executor: who runs the blocks, such as `DaskExecutor`; by default ``LocalExecutor(workers)``.
+    - progress: called as ``progress(done, total)`` after each block, from the thread that made the call.
+    - checkpoint: a file to write the state of the run to, and to resume from.
+    - checkpoint_every: seconds between checkpoints.
+    """
+
+    workers: int | None = None
+    executor: Executor | None = None
+    progress: Progress | None = None
+    checkpoint: str | os.PathLike[str] | None = None
+    checkpoint_every: float = SNAPSHOT_SECONDS
+
+    def check(self) -> None:
+        """Raise UsageError where the arguments do not go together."""
+        if self.executor is not None and self.workers is not None:
+            raise UsageError("give workers or executor, not both")
+        try:
+            every = float(self.checkpoint_every)
+        except (TypeError, ValueError):
+            every = math.nan
+        if not 0.0 <= every < math.inf:
+            raise UsageError(f"checkpoint_every must be a number of seconds, 0 or more; got {self.checkpoint_every!r}")
+        if self.checkpoint is not None:
+            _checkpoint_path(self.checkpoint)
+        self.runner()
+
+    def runner(self) -> Executor:
+        return self.executor or LocalExecutor(self.workers)
+
+    def quietly(self) -> RunOptions:
+        """The same for a further run, which reports nothing and has no checkpoint."""
+        return replace(self, progress=None, checkpoint=None)
+
+
+def _checkpoint_path(path: str | os.PathLike[str]) -> Path:
+    name = os.fspath(path)
+    if not isinstance(name, str) or not name or "\0" in name:
+        raise UsageError(f"checkpoint must be the name of a file; got {name!r}")
+    return Path(name)
+
+
+def run_all(
+    job: Job[P], options: RunOptions, mark: Callable[[], str] | None = None, restore: Restore[P] | None = None
+) -> P:
+    """What all blocks of a job give, each counted once.
+
+    Ctrl-C and SIGTERM wait until the blocks that were begun are counted and written down.
+
+    - mark: a digest of the data and of all that the blocks depend on; a job without it has no checkpoint.
+    - restore: a partial result from the arrays of a checkpoint and the blocks; DataError where it is of another run.
+    """
+    options.check()
+    with HeldSignals() as signals:
+        checkpoint, before = None, None
+        if options.checkpoint is not None and mark is not None and restore is not None:
+            checkpoint = Checkpoint(_checkpoint_path(options.checkpoint), mark())
+            before = checkpoint.load(job.n_blocks, restore)
+            checkpoint.save(before or job.worker().partial)  # now, not after hours, an error says that it cannot be
+        signals.deliver()
+        watch = RunWatch(job.n_blocks, options.progress, checkpoint, before, options.checkpoint_every, signals)
+        counted = set() if before is None else before.blocks
+        blocks = [block for block in range(job.n_blocks) if block not in counted]
+        parts = [] if before is None else [before]
+        if blocks or before is None:
+            parts.append(options.runner().run(job, blocks, watch) if blocks else job.worker().partial)
+        total = parts[0] if len(parts) == 1 else merge(parts)
+        total.check_complete(job.n_blocks)
+        if checkpoint is not None:
+            checkpoint.remove()
+    return total

@@ -25,9 +25,8 @@ from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.checkpoint import fingerprint
-from matchbound.counting.executors import Resume, RunOptions, run_all
 from matchbound.counting.factors import rounding_band
-from matchbound.counting.run import Partial
+from matchbound.counting.run import Partial, RunOptions, run_all
 from matchbound.counting.screen import Rounded, best_kind, best_step
 from matchbound.counting.threads import available_cores, in_slices
 from matchbound.data.candidates import MOST_HITS, Reached
@@ -313,12 +312,6 @@ class BestFound(Partial):
 
     depth: int
     parts: dict[int, Best] = field(default_factory=dict)
-    blocks: set[int] = field(default_factory=set)
-    sound: bool = True
-
-    def copy(self) -> BestFound:
-        """The same; the lists themselves never change."""
-        return BestFound(self.depth, dict(self.parts), set(self.blocks), self.sound)
 
     def join(self, other: BestFound, workers: int | None) -> None:
         self.parts |= other.parts
@@ -349,7 +342,7 @@ class BestFound(Partial):
         ):
             raise DataError("its lists are of another gallery")
         lists = zip(*(np.split(state[name], ends[:-1]) for name in NAMES), strict=True)
-        return BestFound(job.depth, dict(zip(order, lists, strict=False)), blocks)
+        return BestFound(job.depth, dict(zip(order, lists, strict=False)), blocks=blocks)
 
 
 class SearchWorker:
@@ -398,9 +391,10 @@ def _scorable(vectors: NDArray[Any]) -> NDArray[Any]:
 
 def search_all(job: SearchJob, options: RunOptions) -> Best:
     """(mate, holder, score) of all probes."""
-    resume = Resume(
+    found = run_all(
+        job,
+        options,
         lambda: fingerprint("search", *job.parts()),
         lambda state, blocks: BestFound.restore(state, blocks, job),
-        8 * job.probes.shape[0] * (2 * job.depth + 1),
     )
-    return run_all(job, lambda: BestFound(job.depth), options, resume).lists()
+    return found.lists()

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from matchbound.counting.disk import TableOnDisk
-from matchbound.counting.executors import RunOptions
 from matchbound.counting.recount import OfComparisons, Recount, Source, of_embeddings
-from matchbound.counting.run import Executor
+from matchbound.counting.run import Executor, RunOptions
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, UsageError

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from matchbound.calls.comparison import Where, compare_points
 from matchbound.calls.evaluate import roc
-from matchbound.counting.executors import RunOptions
 from matchbound.counting.recount import Source
+from matchbound.counting.run import RunOptions
 from matchbound.counting.sources import AnySource
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
