@@ -243,9 +243,7 @@ def test_what_a_failing_block_spoilt_is_not_kept() -> None:
 def _signalled_before_line(line: int, call: Any) -> bool:
     """Send SIGINT to this process before the n-th line that runs in the modules of a run; whether it got that far."""
     folder = str(Path(partial_module.__file__).parent)
-    files = tuple(
-        f"{folder}/{name}.py" for name in ("executors", "held", "partial", "running", "watch", "checkpoint", "signals")
-    )
+    files = tuple(f"{folder}/{name}.py" for name in ("run", "partial", "checkpoint"))
     seen = 0
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
@@ -385,16 +383,14 @@ def test_a_checkpoint_that_cannot_be_written_is_told_first(tmp_path: Path) -> No
     assert sorted(item.name for item in tmp_path.iterdir()) == ["file", "folder"]
 
 
-def test_what_a_killed_run_left_half_written_is_removed(tmp_path: Path) -> None:
-    (tmp_path / ".run.npz.part").write_bytes(b"half")
-    tally_embeddings(clustered(3000), THRESHOLDS, RunOptions(checkpoint=tmp_path / "run.npz"))
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 def test_a_disk_that_fills_up_does_not_stop_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Checkpoint.save
+
     def full(self: Checkpoint, partial: PartialTally) -> None:
-        raise DataError("the checkpoint run.npz cannot be written: No space left on device")
+        if partial.blocks:
+            raise DataError("the checkpoint run.npz cannot be written: No space left on device")
+        real(self, partial)  # at the beginning there is room
 
     monkeypatch.setattr(Checkpoint, "save", full)
     data, path = clustered(3000), tmp_path / "run.npz"

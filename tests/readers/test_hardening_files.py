@@ -276,7 +276,7 @@ def restore(state: dict[str, Any], blocks: set[int]) -> PartialTally:
 def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
     whole, none = np.zeros((2, 3), dtype=np.int64), np.empty(0, dtype=np.int64)
     state = Checkpoint(tmp_path / "state.npz", "mark")
-    state.save(PartialTally(whole, whole, whole, [none], [none], [none], {1, 3}))
+    state.save(PartialTally(whole, whole, whole, [none], [none], [none], blocks={1, 3}))
     assert [item.name for item in tmp_path.iterdir()] == ["state.npz"]
     content = bytearray((tmp_path / "state.npz").read_bytes())
     rng = np.random.default_rng(3)
