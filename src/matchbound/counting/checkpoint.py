@@ -56,7 +56,7 @@ class Checkpoint:
 
         Raises DataError where the file is no checkpoint, was changed since it was written, or belongs to another run.
         """
-        if not self.path.exists():
+        if not os.path.isfile(self.path):
             return None
         try:
             with open(self.path, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
