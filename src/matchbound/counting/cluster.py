@@ -57,9 +57,10 @@ def connected(client: Any) -> Iterator[Any]:
     if not isinstance(client, str):
         yield client
         return
-    log = logging.getLogger("distributed.client")  # where its scheduler is gone, the error of the run says so
-    level = log.level
-    log.setLevel(logging.CRITICAL + 1)
+    # What a client of our own writes to the logs when its scheduler is gone, the error of the run says.
+    levels = {name: logging.getLogger(name).level for name in ("distributed", "distributed.client")}
+    for name in levels:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     opened: Any = None
     try:
         try:
@@ -71,7 +72,8 @@ def connected(client: Any) -> Iterator[Any]:
         if opened is not None:
             with contextlib.suppress(TimeoutError, OSError):
                 opened.close(timeout=5)
-        log.setLevel(level)
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
 
 
 class SentJob:
