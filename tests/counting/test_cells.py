@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 import matchbound as mb
 import naive_curves
-from matchbound.counting.curves import curve_of_comparisons
-from matchbound.counting.recount import tally_comparisons
+from matchbound.counting.recount import OfComparisons, tally_comparisons
 from matchbound.counts.cells import Cells, whole_pairs
 from matchbound.counts.curve import sums_of
 from naive_scale import assert_is_loop, tally_by_loop
@@ -58,7 +57,7 @@ def test_sums_at_points_of_a_curve_are_those_of_all_steps(rows: list[Row], dista
     source = comparisons(rows, distance)
     if source.genuine.all() or not source.genuine.any():
         return
-    curve = curve_of_comparisons(source)
+    curve = OfComparisons(source).curve()
     points = np.arange(curve.thresholds.size)
     alone, steps = sums_of(curve.tally_at(points)), curve.sums
     for name, values in vars(steps).items():
@@ -70,7 +69,7 @@ def test_steps_are_those_of_loops(rows: list[Row]) -> None:
     genuine, impostor = (np.array([r[2] for r in kind]) for kind in naive_curves.split(rows))
     if not genuine.size or not impostor.size:
         return
-    curve = curve_of_comparisons(comparisons(rows))
+    curve = OfComparisons(comparisons(rows)).curve()
     points = [(float(far), float(frr)) for far, frr in naive_curves.points(rows)]
     assert list(zip(curve.far.tolist(), curve.frr.tolist(), strict=True)) == points
     assert curve.thresholds[1:].tolist() == sorted({r[2] for r in rows}, reverse=True)
@@ -79,7 +78,7 @@ def test_steps_are_those_of_loops(rows: list[Row]) -> None:
 
 def test_scores_at_the_ends_of_floats_make_steps() -> None:
     most = np.finfo(np.float64).max
-    curve = curve_of_comparisons(mb.Comparisons([0] * 5, [0, 0, 1, 1, 1], [most, 0.0, -0.0, -most, most]))
+    curve = OfComparisons(mb.Comparisons([0] * 5, [0, 0, 1, 1, 1], [most, 0.0, -0.0, -most, most])).curve()
     assert curve.thresholds.tolist() == [np.inf, most, 0.0, -most]
     assert curve.false_matches.tolist() == [0, 1, 2, 3]
     assert curve.false_nonmatches.tolist() == [2, 1, 0, 0]

@@ -15,8 +15,7 @@ import naive_curves as naive
 from cases import both_kinds, model, quiet
 from conftest import golden_table
 from matchbound.calls.evaluate import roc
-from matchbound.counting.curves import curve_of_comparisons
-from matchbound.counting.recount import tally_comparisons
+from matchbound.counting.recount import OfComparisons, tally_comparisons
 from matchbound.counting.sources import recount_of
 from matchbound.counts.curve import curve_of_tally
 from matchbound.results.roc import RocCurve
@@ -221,6 +220,6 @@ def test_wrong_arguments_are_named() -> None:
 @given(tables())
 def test_the_crossing_is_found_without_all_rates(rows: list[Row]) -> None:
     both_kinds(rows)
-    curve = curve_of_comparisons(comparisons(rows))
+    curve = OfComparisons(comparisons(rows)).curve()
     far, frr = curve.false_matches / curve.n_impostor, curve.false_nonmatches / curve.n_genuine
     assert crossing_of(curve) == crossing(far, frr)

@@ -16,7 +16,7 @@ import matchbound as mb
 import naive_curves as naive
 from cases import both_kinds, model, quiet
 from conftest import golden_table
-from matchbound.counting.curves import curve_of_comparisons
+from matchbound.counting.recount import OfComparisons
 from matchbound.results.interval import Interval
 from matchbound.results.roc import RocCurve
 from matchbound.stats.curve import influence as curves_influence
@@ -33,7 +33,7 @@ ADVISED = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 @given(tables(max_rows=25), st.sampled_from(["vertex", "double-or-nothing", "subsets"]), st.integers(0, 1000))
 def test_replicates_equal_the_naive_weighted_curve(rows: list[Row], method: str, seed: int) -> None:
     both_kinds(rows)
-    tally = curve_of_comparisons(comparisons(rows))
+    tally = OfComparisons(comparisons(rows)).curve()
     try:
         (draw,) = curve_draws(tally, Scheme(method), 5, seed, lambda one: one, 1)
     except mb.DataError:
@@ -93,7 +93,7 @@ def test_two_level_draws_each_copy_of_an_identity_from_its_own_comparisons() -> 
     point = curve.at_far(0.1)
     rates = mb.evaluate(data, point.threshold)
     draws = curve_replicates(
-        curve_of_comparisons(data),
+        OfComparisons(data).curve(),
         Scheme("two-level"),
         1500,
         3,
@@ -125,7 +125,7 @@ def test_draws_within_identities_are_uniform() -> None:
 @given(tables(min_identities=3))
 def test_area_variance_equals_the_naive_one(rows: list[Row]) -> None:
     both_kinds(rows)
-    tally = curve_of_comparisons(comparisons(rows))
+    tally = OfComparisons(comparisons(rows)).curve()
     terms, n, t = area_terms(tally, 1.0), tally.n_impostor, tally.n_genuine
     means = (
         float(-np.diff(tally.false_nonmatches, prepend=t) @ terms.genuine) / t,
@@ -176,7 +176,7 @@ def test_slope_is_that_of_a_known_curve() -> None:
     genuine, impostor = rng.normal(1.5, 1.0, 100_000), rng.normal(0.0, 1.0, 200_000)
     a = np.concatenate([np.arange(100_000) % 500, rng.integers(0, 499, 200_000)])
     b = np.concatenate([np.arange(100_000) % 500, np.full(200_000, 499)])
-    tally = curve_of_comparisons(mb.Comparisons(a, b, np.concatenate([genuine, impostor])))
+    tally = OfComparisons(mb.Comparisons(a, b, np.concatenate([genuine, impostor]))).curve()
     for far in (0.001, 0.01, 0.1, 0.5):
         k = int(np.searchsorted(tally.false_matches, far * 200_000))
         threshold = -ndtri(far)
@@ -289,8 +289,8 @@ def test_log_normal_needs_positive_scores() -> None:
 
 def test_self_comparisons_of_complete_and_incomplete_data() -> None:
     data = model(12, 3, seed=0).comparisons()
-    np.testing.assert_array_equal(self_comparisons(curve_of_comparisons(data)), np.full(12, 9.0))
-    part = curve_of_comparisons(mb.Comparisons(data.a[::2], data.b[::2], data.score[::2]))
+    np.testing.assert_array_equal(self_comparisons(OfComparisons(data).curve()), np.full(12, 9.0))
+    part = OfComparisons(mb.Comparisons(data.a[::2], data.b[::2], data.score[::2])).curve()
     assert np.all(self_comparisons(part) < 9.0)
 
 

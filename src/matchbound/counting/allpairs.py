@@ -12,10 +12,11 @@ from matchbound.arraytypes import FloatArray
 from matchbound.counting.checkpoint import fingerprint
 from matchbound.counting.factors import Factors, make_factors
 from matchbound.counting.layout import PIECE_ROWS, Layout, Piece, lay_out
-from matchbound.counting.partial import PartialTally, finish, sorted_thresholds, sums_may_wrap
+from matchbound.counting.partial import PartialTally, finish, sums_may_wrap
 from matchbound.counting.run import RunOptions, run_all
 from matchbound.counting.screen import COSTS, FEWEST_ROWS, screen_that_pays
 from matchbound.counting.threads import one_blas_thread
+from matchbound.counts.cells import sorted_thresholds
 from matchbound.counts.tally import Tally
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import label_bytes

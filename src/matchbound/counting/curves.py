@@ -23,14 +23,8 @@ MOST_CELLS = 20_000_000
 REFINEMENTS = 8
 
 
-def curve_of_comparisons(source: Comparisons) -> SortedCurve:
-    """The curve of scored comparisons, with every step."""
-    genuine, similarity = source.genuine, source.similarity
-    return sorted_curve_of(source, np.sort(similarity[genuine]), np.sort(similarity[~genuine]))
-
-
 def sorted_curve_of(source: Comparisons, genuine: FloatArray, impostor: FloatArray) -> SortedCurve:
-    """The same from the similarities of both kinds, increasing."""
+    """The curve of scored comparisons with every step, from the similarities of both kinds, increasing."""
     both_kinds(genuine.size, impostor.size)
     size, same = source.n_identities, source.genuine
     values = np.sort(np.concatenate([genuine, impostor]), kind="stable")[::-1]  # which merges what is in order

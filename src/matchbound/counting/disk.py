@@ -10,19 +10,19 @@ pair and the similarity of every row come back in batches, and are counted as co
 from __future__ import annotations
 
 import contextlib
-import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
 from matchbound.counting.curves import CURVE_POINTS, threshold_grid
-from matchbound.counting.pairs import ErringRows, Kind, similarity_at
-from matchbound.counting.recount import Metric, OfComparisons, Recount
+from matchbound.counting.pairs import ErringRows, Kind
+from matchbound.counting.recount import Metric, OfComparisons, Recount, similarity_at
 from matchbound.counting.run import LocalExecutor, Partial, RunOptions, run_all
 from matchbound.counting.threads import available_cores
 from matchbound.counts.cells import (
@@ -32,6 +32,7 @@ from matchbound.counts.cells import (
     cells_of_words,
     check_words,
     is_dense,
+    sorted_thresholds,
     tally_of_cells,
     tally_of_rows,
     words_of,
@@ -42,7 +43,7 @@ from matchbound.counts.unit_curve import too_many_steps
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.labels import Coded, coded_values, merge
 from matchbound.errors import DataError, MatchboundError, UsageError
-from matchbound.files.opening import own_name
+from matchbound.files.opening import Origin, Stamp, own_name
 from matchbound.notes import Note
 from matchbound.readers.scan import PlainParquet, ScoreFile, plain_parquet, scan_scores
 from matchbound.readers.tables import distance_note
@@ -106,14 +107,11 @@ class TableOnDisk(Recount):
         return tally_of_rows(sample.owner, sample.owner, sample.genuine, thresholds, self._names.labels, self.distance)
 
     def _tally(self, thresholds: FloatArray, pairs: bool, options: RunOptions, genuine: bool = False) -> Tally:
-        given = np.array(thresholds, dtype=np.float64).reshape(-1)
-        if np.isnan(given).any():
-            raise UsageError("thresholds holds NaN; a threshold must be a number")
+        given, grid, place = sorted_thresholds(thresholds, self.distance)
         options.check()
         if options.checkpoint is not None:
             raise UsageError("a table on disk is counted without a checkpoint; leave checkpoint out")
         report = options.progress or (lambda done, total: None)
-        grid, place = np.unique(-given if self.distance else given, return_inverse=True)
         on_cluster = not (genuine or options.executor is None or isinstance(options.executor, LocalExecutor))
         with self._connected() as connection:
             if on_cluster and self.plain is not None:
@@ -122,20 +120,14 @@ class TableOnDisk(Recount):
                 rows = self._rows(connection)
                 labels, chunks = rows.labels, rows.cells(grid, genuine)
             report(1, 2)
-            tally = tally_of_cells(chunks, labels, given, place.reshape(-1), self.distance, pairs=pairs)
+            tally = tally_of_cells(chunks, labels, given, place, self.distance, pairs=pairs)
             report(2, 2)
         return tally
 
     def thresholds_at(self, errors: IntArray, kind: Kind) -> FloatArray:
         """Thresholds at which about so many comparisons err, from the sample, shape of `errors`."""
-        scores, total = (
-            (self.sample.genuine, self.sample.totals[0])
-            if kind == "genuine"
-            else (self.sample.impostor, self.sample.totals[1])
-        )
-        if not scores.size:
-            raise DataError(f"there are no {kind} comparisons")
-        chosen = similarity_at(scores, errors, kind, total)
+        sample = self.sample
+        chosen = similarity_at(getattr(sample, kind), errors, kind, sample.totals[kind == "impostor"])
         return -chosen if self.distance else chosen
 
     def for_curve(self, every: bool = False) -> Recount:
@@ -222,15 +214,15 @@ class TableOnDisk(Recount):
     ) -> tuple[LabelArray, Iterator[Cells]]:
         """The cells of files that the workers of a cluster counted, each by itself, and the labels of all."""
         counted = run_all(FilesJob(plain, self.distance, grid), options).files
-        labels = np.unique(np.concatenate([part.labels for part in counted if part.labels.size] or [np.empty(0)]))
+        labels = np.unique(np.concatenate([own for own, _ in counted if own.size] or [np.empty(0)]))
         width = check_words(labels.size, grid.size)
 
         def words() -> Iterator[tuple[IntArray, IntArray]]:
-            for part in counted:
-                first, second = np.divmod(part.cells.pair, max(part.labels.size, 1))
-                place = np.searchsorted(labels, part.labels).astype(np.int64)
+            for own, cells in counted:
+                first, second = np.divmod(cells.pair, max(own.size, 1))
+                place = np.searchsorted(labels, own).astype(np.int64)
                 pair = place[first] * np.int64(labels.size) + place[second]
-                yield pair * width + grid.size - part.cells.reach, part.cells.times
+                yield pair * width + grid.size - cells.reach, cells.times
 
         return labels, sorted_cells(connection, words(), width)
 
@@ -378,8 +370,9 @@ def _raw_parquet(connection: Any, plain: PlainParquet, distance: bool) -> str:
     id_a, id_b, score = (_quoted(name, '"') for name in (plain.id_a, plain.id_b, plain.roles.score))
     files = ", ".join(_quoted(file, "'") for file in plain.files)
     connection.execute(
-        f"create temp view raw as select {id_a}::{kind} as x, {id_b}::{kind} as y, {sign}({score}::double) as s, "
-        f"file_row_number as row from read_parquet([{files}], hive_partitioning = false, file_row_number = true)"
+        f"create or replace temp view raw as select {id_a}::{kind} as x, {id_b}::{kind} as y, "
+        f"{sign}({score}::double) as s, file_row_number as row "
+        f"from read_parquet([{files}], hive_partitioning = false, file_row_number = true)"
     )
     return kind
 
@@ -391,11 +384,15 @@ def _names_of(connection: Any, plain: PlainParquet) -> _Names:
     if None in values:
         raise StrangeTableError("a missing label")
     try:
-        found = coded_values(values, np.arange(len(values)), lambda row: "")
+        return _numbered(values, f"{plain.id_a} and {plain.id_b}")
     except DataError:
         raise StrangeTableError("a label that is refused") from None
+
+
+def _numbered(values: list[Any], name: str = "") -> _Names:
+    found = coded_values(values, np.arange(len(values)), lambda row: "")
     labels, (codes,) = merge(found)
-    return _Names(values, codes, labels, tuple(found.notes(f"{plain.id_a} and {plain.id_b}")))
+    return _Names(values, codes, labels, tuple(found.notes(name)))
 
 
 def _rows_of_parquet(connection: Any, plain: PlainParquet, distance: bool, names: _Names) -> _Rows:
@@ -431,10 +428,9 @@ def _rows_of_batches(connection: Any, source: ScoreFile, distance: bool) -> _Row
         row = np.arange(total, total + size)
         _insert(connection, "raw", x=numbered(batch.a), y=numbered(batch.b), s=similarity, row=row)
         total += size
-    found = coded_values(list(numbers), np.arange(len(numbers)), lambda row: "")
-    labels, (codes,) = merge(found)
-    _name(connection, "bigint", pa.array(range(len(numbers)), pa.int64()), codes)
-    return _Rows(connection, labels, total)
+    names = _numbered(list(numbers))
+    _name(connection, "bigint", pa.array(range(len(numbers)), pa.int64()), names.codes)
+    return _Rows(connection, names.labels, total)
 
 
 def _name(connection: Any, kind: str, values: Any, codes: IntArray) -> None:
@@ -459,19 +455,11 @@ def _quoted(name: str, mark: str) -> str:
     return f"{mark}{name.replace(mark, 2 * mark)}{mark}"
 
 
-@dataclass(frozen=True, eq=False)
-class CountedFile:
-    """The cells of one file, by labels of its own."""
-
-    labels: LabelArray = field(repr=False)
-    cells: Cells = field(repr=False)
-
-
 @dataclass(eq=False)
 class FileCells(Partial):
-    """The cells of some files."""
+    """The labels and the cells of each of some files; in the cells are the places of these labels."""
 
-    files: list[CountedFile] = field(default_factory=list, repr=False)
+    files: list[tuple[LabelArray, Cells]] = field(default_factory=list, repr=False)
 
     def join(self, other: FileCells, workers: int | None) -> None:
         self.files += other.files
@@ -510,9 +498,7 @@ class _FileWorker:
         self._check(plain)
         with connected(1) as connection:
             try:
-                with connection.cursor() as other:
-                    names = _names_of(other, plain)
-                rows = _rows_of_parquet(connection, plain, job.distance, names)
+                rows = _rows_of_parquet(connection, plain, job.distance, _names_of(connection, plain))
                 chunks = list(rows.cells(job.grid))
             except duckdb.Error as error:
                 self._check(plain)
@@ -520,21 +506,17 @@ class _FileWorker:
         none = np.empty(0, dtype=np.int64)
         cells = Cells(*(np.concatenate([none, *(chunk[at] for chunk in chunks)]) for at in range(3)))
         self._check(plain)
-        self.partial.files.append(CountedFile(rows.labels, cells))
+        self.partial.files.append((rows.labels, cells))
 
     def _check(self, plain: PlainParquet) -> None:
-        """A DataError where the file is not the one that was opened."""
-        origin, name = plain.origins[0], own_name(plain.files[0])
+        """A DataError where the file is not the one that was opened; another machine may number it in another way."""
+        (file,), before = plain.files, plain.origins[0].stamp
         try:
-            found = os.stat(plain.files[0])
+            now = Stamp.of(file)
         except OSError as error:
             raise DataError(
-                f"{name} cannot be read by a worker ({error.strerror or error}); workers must see the table under the "
-                "same path"
+                f"{own_name(file)} cannot be read by a worker ({error.strerror or error}); workers must see the table "
+                "under the same path"
             ) from None
-        stamp = origin.stamp
-        if stamp is not None and (found.st_size, found.st_mtime_ns) != (stamp.size, stamp.modified):
-            raise DataError(
-                f"{name} changed while it was being used: what was counted is no longer what is in the file. Run this "
-                "again when nothing writes to it"
-            )
+        if before is not None:
+            Origin(file, Path(file), now._replace(size=before.size, modified=before.modified)).check()

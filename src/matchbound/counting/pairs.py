@@ -111,27 +111,6 @@ class BlockScores:
         return float(np.sqrt(max(square - self._slack, 0.0))), float(np.sqrt(square + self._slack))
 
 
-def similarity_at(
-    scores: NDArray[Any], errors: IntArray, kind: Kind, total: int | None = None, more: int = 0
-) -> FloatArray:
-    """The similarity at which so many comparisons of a kind err, shape of `errors`.
-
-    - scores: similarities, increasing. Where all genuine comparisons are to err, the answer lies above them all.
-    - total: of how many comparisons they are a sample; numbers of errors too small for it become three in the sample.
-    - more: errors in addition, after that.
-    """
-    last = scores.size - 1
-    if total is not None and total > scores.size:
-        errors = np.maximum(np.rint(errors * (scores.size / total)).astype(np.int64), 3)
-    errors = errors + more
-    place = np.clip(scores.size - errors if kind == "impostor" else errors, 0, last)
-    chosen = np.asarray(scores[place], dtype=np.float64)
-    if kind == "impostor":
-        return chosen
-    with np.errstate(over="ignore"):  # above the largest float there is infinity
-        return np.where(errors > last, np.nextafter(chosen, np.inf), chosen)
-
-
 def impostor_products(source: Embeddings, rows: IntArray) -> NDArray[np.float32]:
     """Similarities of all impostor pairs among some rows, in single precision."""
     parts = [np.empty(0, dtype=np.float32)]

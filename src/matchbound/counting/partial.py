@@ -17,7 +17,7 @@ from matchbound.counting.run import Partial
 from matchbound.counting.threads import in_slices
 from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, PairTable, Tally, pair_moments
 from matchbound.data.embeddings import Embeddings
-from matchbound.errors import DataError, UsageError
+from matchbound.errors import DataError
 
 FEWEST_IN_A_SLICE = 512
 # What the running sums of a partial tally can hold.
@@ -104,15 +104,6 @@ def _fault(state: Mapping[str, NDArray[Any]], shape: tuple[int, int]) -> str:
     if keys.size and (keys.min() < 0 or keys.max() >= shape[0] ** 2 or bins.min() < 0 or bins.max() > shape[1]):
         return "identities that these data do not have"
     return ""
-
-
-def sorted_thresholds(thresholds: FloatArray, distance: bool) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Thresholds as given, shape (K',); the distinct ones among oriented scores, ascending; where each of them is."""
-    given = np.array(thresholds, dtype=np.float64).reshape(-1)
-    if np.isnan(given).any():
-        raise UsageError("thresholds holds NaN; a threshold must be a number")
-    distinct, place = np.unique(-given if distance else given, return_inverse=True)
-    return given, distinct, place.astype(np.int64).reshape(-1)
 
 
 def sums_may_wrap(instances: IntArray) -> bool:

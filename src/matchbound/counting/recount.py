@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.curves import curve_thresholds, sorted_curve_of
@@ -24,10 +24,8 @@ from matchbound.counting.pairs import (
     Kind,
     impostor_products,
     pairs_near,
-    similarity_at,
     worst,
 )
-from matchbound.counting.partial import sorted_thresholds
 from matchbound.counting.run import RunOptions
 from matchbound.counts.cells import tally_of_rows
 from matchbound.counts.curve import CurveTally, SortedCurve, curve_of_tally
@@ -154,10 +152,7 @@ class OfComparisons(Recount):
 
     def thresholds_at(self, errors: IntArray, kind: Kind) -> FloatArray:
         """Thresholds at which so many comparisons err, ties apart, shape of `errors`."""
-        scores = self._sorted[kind == "impostor"]
-        if not scores.size:
-            raise DataError(f"there are no {kind} comparisons")
-        chosen = similarity_at(scores, errors, kind)
+        chosen = similarity_at(self._sorted[kind == "impostor"], errors, kind)
         return -chosen if self.source.distance else chosen
 
     def curve(self, options: RunOptions | None = None) -> SortedCurve:
@@ -187,8 +182,7 @@ class OfEmbeddings(Recount):
     def tally(self, thresholds: FloatArray, *, pairs: bool | None = False, options: RunOptions | None = None) -> Tally:
         from matchbound.counting.allpairs import tally_embeddings
 
-        tally = tally_embeddings(self.source, thresholds, options or self.options, pairs=bool(pairs))
-        return tally
+        return tally_embeddings(self.source, thresholds, options or self.options, pairs=bool(pairs))
 
     @cached_property
     def _genuine(self) -> tuple[IntArray, FloatArray] | None:
@@ -293,8 +287,7 @@ class OfScoredEmbeddings(OfEmbeddings):
 
     @cached_property
     def _scored(self) -> OfComparisons:
-        scored = OfComparisons(self.source.comparisons())
-        return scored
+        return OfComparisons(self.source.comparisons())
 
     def tally(self, thresholds: FloatArray, *, pairs: bool | None = False, options: RunOptions | None = None) -> Tally:
         """All pairs at any thresholds; a run on a cluster or with a checkpoint takes the road of large sets."""
@@ -302,8 +295,7 @@ class OfScoredEmbeddings(OfEmbeddings):
         options.check()
         if options.executor is not None or options.checkpoint is not None:
             return super().tally(thresholds, pairs=pairs, options=options)
-        given = sorted_thresholds(thresholds, self.source.distance)[0]
-        tally = self._scored.tally(given, pairs=bool(pairs))
+        tally = self._scored.tally(thresholds, pairs=bool(pairs))
         if options.progress is not None:
             options.progress(1, 1)
         return replace(tally, impostor=replace(tally.impostor, compared=AllPairs(self.source.instance_counts)))
@@ -328,6 +320,29 @@ class OfScoredEmbeddings(OfEmbeddings):
 def of_embeddings(source: Embeddings, options: RunOptions) -> OfEmbeddings:
     kind = OfScoredEmbeddings if _n_pairs(source) <= SMALL_COMPARISONS else OfEmbeddings
     return kind(source, options)
+
+
+def similarity_at(
+    scores: NDArray[Any], errors: IntArray, kind: Kind, total: int | None = None, more: int = 0
+) -> FloatArray:
+    """The similarity at which so many comparisons of a kind err, shape of `errors`; DataError where there are none.
+
+    - scores: similarities, increasing. Where all genuine comparisons are to err, the answer lies above them all.
+    - total: of how many comparisons they are a sample; numbers of errors too small for it become three in the sample.
+    - more: errors in addition, after that.
+    """
+    if not scores.size:
+        raise DataError(f"there are no {kind} comparisons")
+    last = scores.size - 1
+    if total is not None and total > scores.size:
+        errors = np.maximum(np.rint(errors * (scores.size / total)).astype(np.int64), 3)
+    errors = errors + more
+    place = np.clip(scores.size - errors if kind == "impostor" else errors, 0, last)
+    chosen = np.asarray(scores[place], dtype=np.float64)
+    if kind == "impostor":
+        return chosen
+    with np.errstate(over="ignore"):  # above the largest float there is infinity
+        return np.where(errors > last, np.nextafter(chosen, np.inf), chosen)
 
 
 def tally_comparisons(source: Comparisons, thresholds: FloatArray, *, pairs: bool = True) -> Tally:
@@ -366,8 +381,6 @@ def rank_scores(
         if n > EXACT_ROWS:
             rows = np.sort(generator.choice(rows, EXACT_ROWS, replace=False))
         scores, total = np.sort(impostor_products(source, rows)), n * (n - 1) // 2 - len(pairs)
-    if not scores.size:
-        raise DataError(f"there are no {kind} comparisons")
     chosen = similarity_at(scores, wanted, kind, total)
     if kind == "impostor":
         chosen = (chosen + similarity_at(scores, wanted, kind, total, 1)) / 2.0

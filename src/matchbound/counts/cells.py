@@ -40,6 +40,15 @@ class Cells(NamedTuple):
     times: IntArray
 
 
+def sorted_thresholds(thresholds: FloatArray, distance: bool) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Thresholds as given, shape (K',); the distinct ones among oriented scores, ascending; where each of them is."""
+    given = np.array(thresholds, dtype=np.float64).reshape(-1)
+    if np.isnan(given).any():
+        raise UsageError("thresholds holds NaN; a threshold must be a number")
+    distinct, place = np.unique(-given if distance else given, return_inverse=True)
+    return given, distinct, place.astype(np.int64).reshape(-1)
+
+
 def check_words(size: int, levels: int) -> int:
     """K + 1, by which pairs are multiplied; a UsageError where words of so many identities would not fit 64 bits."""
     if size * size * (levels + 1) >= 2**63:
@@ -126,11 +135,10 @@ def tally_of_rows(
     compared: bool = False,
 ) -> Tally:
     """The tally of comparisons in memory; arguments as of `cells_of_rows` and `tally_of_cells`."""
-    given = np.asarray(thresholds, dtype=np.float64)
-    grid, place = np.unique(-given if distance else given, return_inverse=True)
+    given, grid, place = sorted_thresholds(thresholds, distance)
     cells = cells_of_rows(a, b, similarity, grid, int(identities.size))
     return tally_of_cells(
-        cells, identities, given, place.reshape(-1), distance, instances=instances, pairs=pairs, compared=compared
+        cells, identities, given, place, distance, instances=instances, pairs=pairs, compared=compared
     )
 
 
