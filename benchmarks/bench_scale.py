@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.counting.allpairs import AllPairsJob, Pruning, make_job, tally_embeddings
+from matchbound.counting.cluster import DaskExecutor
 from matchbound.counting.pairs import impostor_pairs
-from matchbound.counting.run import DaskExecutor, RunOptions
+from matchbound.counting.run import RunOptions
 from matchbound.counting.threads import available_cores, one_blas_thread
 from matchbound.data.embeddings import Embeddings
 from matchbound.kernels.sweep import quadratic_forms

@@ -10,7 +10,7 @@ from matchbound.calls.groups import by_group as by_group
 from matchbound.calls.losses import mean_loss as mean_loss
 from matchbound.calls.searching import compare_searches as compare_searches
 from matchbound.calls.searching import search as search
-from matchbound.counting.run import DaskExecutor as DaskExecutor
+from matchbound.counting.cluster import DaskExecutor as DaskExecutor
 from matchbound.counting.run import LocalExecutor as LocalExecutor
 from matchbound.data.candidates import Candidates as Candidates
 from matchbound.data.comparisons import Comparisons as Comparisons

@@ -160,7 +160,7 @@ def test_an_address_without_a_scheduler_is_said(
 @pytest.mark.filterwarnings("ignore")
 def test_a_cluster_gives_the_same(faces: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     distributed = pytest.importorskip("distributed")
-    from matchbound.counting.run import DaskExecutor
+    from matchbound.counting.cluster import DaskExecutor
 
     ran = []
     plain = DaskExecutor.run

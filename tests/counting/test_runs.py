@@ -23,9 +23,9 @@ from matchbound.arraytypes import FloatArray
 from matchbound.counting import partial as partial_module
 from matchbound.counting.allpairs import make_job, tally_embeddings
 from matchbound.counting.checkpoint import Checkpoint, fingerprint
-from matchbound.counting.cluster import _split, connected
+from matchbound.counting.cluster import DaskExecutor, _split, connected
 from matchbound.counting.partial import PartialTally
-from matchbound.counting.run import DaskExecutor, LocalExecutor, RunOptions, RunWatch, merge
+from matchbound.counting.run import LocalExecutor, RunOptions, RunWatch, merge
 from matchbound.counts.tally import Tally
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, MatchboundError, UsageError

@@ -156,8 +156,7 @@ class Working:
         with ExitStack() as stack:
             executor = None
             if self.dask is not None:
-                from matchbound.counting.cluster import connected
-                from matchbound.counting.run import DaskExecutor
+                from matchbound.counting.cluster import DaskExecutor, connected
 
                 executor = DaskExecutor(stack.enter_context(connected(self.dask)))
             yield {"workers": self.workers, "executor": executor, "progress": stack.enter_context(bar())}

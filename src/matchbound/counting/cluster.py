@@ -11,6 +11,7 @@ import logging
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
+from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -40,11 +41,44 @@ POLL_SECONDS = 0.2
 STOP_SECONDS = 20.0
 
 
-def run_on(client: Any, job: Job[P], blocks: Sequence[int], watch: RunWatch, sent: dict[str, Any]) -> P:
-    """Tally the blocks on the cluster of a client or an address; `sent` are arrays that are there, by digest."""
-    with connected(client) as opened:
-        partial: P = _Run(opened, job, blocks, watch, sent if opened is client else {}).result()
-    return partial
+@dataclass(frozen=True)
+class DaskExecutor:
+    """A `dask.distributed` cluster; a worker that dies costs time and nothing else.
+
+    The data are sent to each worker process once, and stay there for the next call while the executor lives (of an
+    address, for the one call).
+
+    client
+        A ``distributed.Client``, or the address of a scheduler.
+
+    See Also
+    --------
+    LocalExecutor, evaluate
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> from distributed import Client, LocalCluster  # doctest: +SKIP
+    >>> client = Client(LocalCluster(n_workers=2))  # doctest: +SKIP
+    >>> mb.evaluate(mb.demo_data(), 0.6, executor=mb.DaskExecutor(client))  # doctest: +SKIP
+    """
+
+    client: Any
+    # Arrays that are on the cluster, by digest.
+    _sent: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def run(self, job: Job[P], blocks: Sequence[int], watch: RunWatch) -> P:
+        """Tally the blocks on the cluster.
+
+        Parameters
+        ----------
+        job, blocks, watch
+            As for `matchbound.counting.run.Executor.run`.
+        """
+        with connected(self.client) as opened:
+            sent = self._sent if opened is self.client else {}
+            partial: P = _Run(opened, job, blocks, watch, sent).result()
+        return partial
 
 
 @contextlib.contextmanager

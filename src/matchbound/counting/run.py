@@ -341,44 +341,6 @@ class LocalExecutor:
 
 
 @dataclass(frozen=True)
-class DaskExecutor:
-    """A `dask.distributed` cluster; a worker that dies costs time and nothing else.
-
-    The data are sent to each worker process once, and stay there for the next call while the executor lives (of an
-    address, for the one call).
-
-    client
-        A ``distributed.Client``, or the address of a scheduler.
-
-    See Also
-    --------
-    LocalExecutor, evaluate
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> from distributed import Client, LocalCluster  # doctest: +SKIP
-    >>> client = Client(LocalCluster(n_workers=2))  # doctest: +SKIP
-    >>> mb.evaluate(mb.demo_data(), 0.6, executor=mb.DaskExecutor(client))  # doctest: +SKIP
-    """
-
-    client: Any
-    _sent: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-
-    def run(self, job: Job[P], blocks: Sequence[int], watch: RunWatch) -> P:
-        """Tally the blocks on the cluster.
-
-        Parameters
-        ----------
-        job, blocks, watch
-            As for `Executor.run`.
-        """
-        from matchbound.counting.cluster import run_on
-
-        return run_on(self.client, job, blocks, watch, self._sent)
-
-
-@dataclass(frozen=True)
 class RunOptions:
     """The arguments that every call that counts has in common.
 
