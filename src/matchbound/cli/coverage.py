@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from matchbound.cli import options as opt
-from matchbound.cli.command import Outcome, write_figure
+from matchbound.cli.command import Outcome
 from matchbound.results.interval import check_level
 from matchbound.results.points import OperatingPoint
 from matchbound.results.rates import Rate
@@ -37,7 +37,6 @@ def coverage(
     seed: opt.Seed = 0,
     truth_identities: Annotated[int, Parameter(validator=opt.at_least(100))] = 200_000,
     resume: str | None = None,
-    plot: opt.Plot = None,
     reading: opt.Reading = opt.READING,
     workers: Annotated[int, Parameter(validator=opt.at_least(1), group=opt.WORK)] = 1,
     dask: Annotated[str | None, Parameter(group=opt.WORK)] = None,
@@ -81,9 +80,6 @@ def coverage(
             resume=resume,
             truth_identities=truth_identities,
         )
-    if plot is not None:
-        several = len({row.n_identities for row in study.rows}) > 1
-        write_figure(study.plot("identities" if several else "rate", level=study.rows[0].level)[0], plot)
     return Outcome(study.to_records(), partial(coverage_text, study))
 
 

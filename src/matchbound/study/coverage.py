@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +17,6 @@ from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.files.writing import write_atomically
 from matchbound.results.interval import check_level, check_whole, named
-from matchbound.show.figure import Band, Figure, Line, even_axis, log_axis
-from matchbound.show.mpl import draw_panels
 from matchbound.show.records import to_csv
 from matchbound.show.shown import Shown
 from matchbound.stats.intervals import wilson
@@ -37,10 +35,6 @@ from matchbound.study.replications import (
     run,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-
 METHODS = ("naive-wilson", "wilson", "wald", "subsets", "two-level", "vertex", "double-or-nothing", "latent")
 # For FRR at a FAR: the methods of the paper's figure on ROC curves (union is its Wilson), and `influence`.
 CURVE_METHODS: dict[str, Method] = {
@@ -48,13 +42,6 @@ CURVE_METHODS: dict[str, Method] = {
     "double-or-nothing": NamedMethod("double-or-nothing"),
     "smoothed double-or-nothing": NamedMethod("double-or-nothing", (("smooth", "log-normal"),)),
     "influence": NamedMethod("influence"),
-}
-METRICS = {"far": "FAR", "frr": "FRR", "frr@far": "FRR at FAR"}
-# What pictures show coverage against: a field of the rows, and its name.
-PANELS = {
-    "nominal": ("level", "nominal coverage"),
-    "rate": ("target", "true rate"),
-    "identities": ("n_identities", "identities"),
 }
 RATES = {"far": (1e-4, 1e-3, 1e-2, 1e-1), "frr": (1e-3, 1e-2, 1e-1)}
 # The seed's stream that splits identities in two: none that a replication uses.
@@ -119,51 +106,6 @@ class CoverageStudy(Shown):
         facts = {"source": self.source, "seed": self.seed, **(header or {})}
         head = "".join(f"# {key}: {value}\n" for key, value in facts.items())
         write_atomically(path, head + to_csv(self.to_records()))
-
-    def plot(
-        self, kind: Literal["nominal", "rate", "identities"] = "nominal", *, level: float = 0.95
-    ) -> Sequence[Axes]:
-        """Draw the study; the figure is ``axes[0].figure``.
-
-        ``"nominal"``: coverage against the level, a panel for each rate. ``"rate"`` and ``"identities"``: coverage at
-        `level` against the rate, or the number of identities.
-        """
-        if kind not in PANELS:
-            raise UsageError(f"kind must be 'nominal', 'rate' or 'identities'; got {kind!r}")
-        groups: dict[str, list[CoverageRow]] = {}
-        for row in self.rows:
-            if kind != "nominal" and not np.isclose(row.level, level):
-                continue
-            name = METRICS[row.metric]
-            groups.setdefault(name if kind == "rate" else f"{name} = {row.target:g}", []).append(row)
-        if not groups:
-            raise UsageError("the study has no rows to draw")
-        return draw_panels([_panel(title, rows, kind, level) for title, rows in groups.items()])
-
-
-def _panel(title: str, rows: Sequence[CoverageRow], kind: str, level: float) -> Figure:
-    """Coverage of each method, with its own 95% interval as a band, and the nominal level as a dotted line."""
-    across, label = PANELS[kind]
-    places = [float(getattr(row, across)) for row in rows]
-    low, high = min(places), max(places)
-    guide = np.array([low, high])
-    lines = [Line(guide, guide if kind == "nominal" else np.full(2, level), style="dotted")]
-    bands = []
-    for series, method in enumerate(dict.fromkeys(row.method for row in rows)):
-        mine = sorted((row for row in rows if row.method == method), key=lambda row: float(getattr(row, across)))
-        x, y, least, most = np.array(
-            [(getattr(row, across), row.coverage, row.coverage_low, row.coverage_high) for row in mine], dtype=float
-        ).T
-        lines.append(Line(x, y, method, series, "step"))
-        bands.append(Band(x, least, most, series=series))
-    lowest = min(0.5, *(row.coverage_low for row in rows))
-    if kind == "rate":
-        x_axis = log_axis(label, 0.7 * low, high / 0.7)
-    else:
-        room = 0.05 * (high - low or high)
-        x_axis = even_axis(label, low - room, high + room, 4)
-    y_axis = even_axis("estimated coverage", lowest, 1.0)
-    return Figure(kind, title, x_axis, y_axis, bands=tuple(bands), lines=tuple(lines))
 
 
 def coverage_study(
