@@ -44,18 +44,16 @@ def protocol(
     if Path(output).suffix.lower() not in (".csv", ".parquet"):
         raise UsageError(f"--output must end in .csv or .parquet; got {output}")
     listed = read_instances(file) if reader is None else None
-    if listed is not None:
-        if scores:
-            raise UsageError(f"--scores needs embeddings, and {file} lists instances only")
-        design = design_protocol(listed.identity, budget=budget, kind=kind, instance=listed.instance, rng=seed)
-        design.write(output)
-    else:
-        data = opt.Reading(similarity=similarity, reader=reader).load((file,))
-        if not isinstance(data, Embeddings):
-            raise UsageError("protocol takes embeddings or a list of instances; these comparisons have scores")
-        shown = data.identities[data.codes]
-        design = design_protocol(shown, budget=budget, kind=kind, instance=data.instance, rng=seed)
-        design.write(output, score_protocol(design, data) if scores else None)
+    data = opt.Reading(similarity=similarity, reader=reader).load((file,)) if listed is None else None
+    if data is None and scores:
+        raise UsageError(f"--scores needs embeddings, and {file} lists instances only")
+    if isinstance(data, Embeddings):
+        listed = data.identities[data.codes], data.instance
+    if listed is None:
+        raise UsageError("protocol takes embeddings or a list of instances; these comparisons have scores")
+    identity, instance = listed
+    design = design_protocol(identity, budget=budget, kind=kind, instance=instance, rng=seed)
+    design.write(output, score_protocol(design, data) if scores and isinstance(data, Embeddings) else None)
     fewest, most = int(design.visits.min()), int(design.visits.max())
     record = {
         "kind": kind,

@@ -484,16 +484,8 @@ def _odd_rank(cycle: IntArray, place: IntArray, n: IntArray | np.int64) -> IntAr
     return np.where(place == n - 1, n - 1, rank)
 
 
-@dataclass(frozen=True, eq=False)
-class Instances:
-    """A list of instances without vectors or scores: who each shows and, where named, what it is called; shape (n,)."""
-
-    identity: LabelArray
-    instance: LabelArray | None
-
-
-def read_instances(path: str | os.PathLike[str]) -> Instances | None:
-    """A CSV or Parquet list of instances (columns identity and, optionally, instance), or None where it is not one.
+def read_instances(path: str | os.PathLike[str]) -> tuple[LabelArray, LabelArray | None] | None:
+    """Who each row of a CSV or Parquet list shows and, optionally, what it is called; None where it is not such a list.
 
     A table with a column besides these may hold scores or vectors, and is left to `matchbound.read`.
     """
@@ -506,4 +498,4 @@ def read_instances(path: str | os.PathLike[str]) -> Instances | None:
     instance = next((names[name] for name in _INSTANCE if name in names), None)
     if identity is None or len(names) > (1 if instance is None else 2):
         return None
-    return Instances(table.labels(identity), None if instance is None else table.labels(instance))
+    return table.labels(identity), None if instance is None else table.labels(instance)
