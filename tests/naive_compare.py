@@ -127,10 +127,6 @@ def weighted_mean_loss(
     return prior * own + (1.0 - prior) * other
 
 
-def all_unordered(names: Sequence[str]) -> list[tuple[str, str]]:
-    return list(combinations(names, 2))
-
-
 def mid_p(draws: Sequence[float], value: float) -> float:
     """Draws beyond a value count one, draws equal to it half, and the value itself half."""
     score = 0.5

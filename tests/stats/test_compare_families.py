@@ -353,10 +353,10 @@ def four_groups(seed: int, identities: int = 60) -> mb.Embeddings:
 
 @pytest.mark.parametrize("threshold", [0.2, 0.6, 0.75, 0.9])
 def test_intervals_of_groups_say_what_p_values_say(threshold: float) -> None:
-    for seed in range(4):
+    for seed in range(2):
         rates = by_group(four_groups(seed), threshold=threshold)
         for metric, level in itertools.product(("far", "frr"), (0.5, 0.9)):
-            for row in rates.gaps(metric, level, n_resamples=499):  # type: ignore[arg-type]
+            for row in rates.gaps(metric, level, n_resamples=199):  # type: ignore[arg-type]
                 assert row.p_value >= row.gap.p_value
                 assert row.interval.width >= row.gap.interval("auto", level).width - 1e-12
                 if not row.gap.notes:
@@ -391,8 +391,8 @@ def test_equal_groups_with_a_handful_of_errors() -> None:
         e = rng.binomial(5, rng.beta(0.15, 4.85, 120)).astype(float)
         g = np.full(120, 5.0)
         rate = np.bincount(group, e) / 100.0
-        top = naive.largest_genuine_gap(list(zip(e.tolist(), g.tolist(), strict=True)), [20] * 6)
-        null = families.permuted_frr(group, e, g, n_resamples=500)
+        top = families.largest_gap(families.permuted_moments(group, e[None, :], g[None, :]))[0]
+        null = families.permuted_frr(group, e, g, n_resamples=300)
         hits.append(null.p_values(np.array([top]))[0] <= 0.05)
         moved = np.where(group == np.arange(6)[:, None], e - rate[group] * g, 0.0)
         one, two = np.triu_indices(6, k=1)
@@ -414,5 +414,5 @@ def test_equal_systems_with_a_handful_of_errors() -> None:
         d = d[:, np.any(d != 0.0, axis=0)]
         terms = genuine_terms(d, np.full(d.shape[1], 5.0), 300.0, 1500.0)
         top = terms.largest(np.ones((1, d.shape[1])), 60.0 / 59.0, 59.0)
-        hits.append(families.flipped(terms, 60.0 / 59.0, 59.0, n_resamples=500).p_values(top)[0] <= 0.05)
+        hits.append(families.flipped(terms, 60.0 / 59.0, 59.0, n_resamples=300).p_values(top)[0] <= 0.05)
     assert 0.025 <= np.mean(hits) <= 0.075

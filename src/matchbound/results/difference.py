@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -80,15 +80,6 @@ def _log_student(kind: str, away: str | None = None) -> RuleLimits:
     return limits
 
 
-def _ratio_limits(name: str, ratio: Ratio, ask: Ask) -> Limits:
-    rules, metric = ratio.difference.ratio_rules, ratio.difference.metric
-    if not rules:
-        raise UsageError(f"a ratio of {metric} has no interval; use the difference")
-    if name not in rules:
-        raise UsageError(f"method {name!r} is not for this ratio; use method='auto'")
-    return rules[name](ratio, ask)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Difference(Number):
     """A number of A minus the same number of B; `freedom` is that of Student's t."""
@@ -98,8 +89,6 @@ class Difference(Number):
     rate_b: float
     freedom: float
     defaults: ClassVar[tuple[str, ...]] = ("default",)
-    # Interval methods of the ratio; empty where there is none.
-    ratio_rules: ClassVar[Mapping[str, RuleLimits]] = {}
     # What records call the two sides.
     names: ClassVar[tuple[str, str]] = ("a", "b")
     # Methods whose limit towards 0 is the one that the p-value tests.
@@ -173,7 +162,7 @@ class Difference(Number):
 
     def as_ratio(self) -> Ratio:
         """rate_a / rate_b as a number with intervals and claims."""
-        return Ratio(self)
+        raise UsageError(f"a ratio of {self.metric} has no interval; use the difference")
 
     def ratio_interval(self, method: str = "auto", level: float = 0.95, *, side: Side = "two-sided") -> Interval:
         """A confidence interval for rate_a / rate_b; see `as_ratio`."""
@@ -197,12 +186,13 @@ class Difference(Number):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ratio(Number):
-    """An error rate of system (or group) A over the same rate of B; [0, ∞) where neither erred."""
+    """An error rate of system A over the same rate of B; [0, ∞) where neither erred."""
 
     difference: Difference
-    rules: ClassVar[tuple[Rule, ...]] = tuple(
-        Rule(name, partial(_ratio_limits, name), hidden=name == "default")
-        for name in ("dyadic", "latent", "wilson", "default")
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("dyadic", _log_student("dyadic")),
+        Rule("latent", _log_student("latent")),
+        Rule("default", _log_student("dyadic", "latent"), hidden=True),
     )
     defaults: ClassVar[tuple[str, ...]] = ("default",)
     method_argument: ClassVar[str] = "method for a ratio"
@@ -235,11 +225,6 @@ SYSTEM_RULES = (
     Rule("latent", _student("latent")),
     Rule("default", _student("dyadic", "latent"), hidden=True),
 )
-LOG_RATIOS = {
-    "dyadic": _log_student("dyadic"),
-    "latent": _log_student("latent"),
-    "default": _log_student("dyadic", "latent"),
-}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -257,8 +242,10 @@ class SystemDifference(Difference):
     sums: JointSums = field(kw_only=True)
     models: Models = field(kw_only=True)
     rules: ClassVar[tuple[Rule, ...]] = SYSTEM_RULES
-    ratio_rules: ClassVar[Mapping[str, RuleLimits]] = LOG_RATIOS
     tested: ClassVar[tuple[str, ...]] = ("auto", "dyadic")
+
+    def as_ratio(self) -> Ratio:
+        return Ratio(self)
 
     @cached_property
     def influence(self) -> FloatArray:

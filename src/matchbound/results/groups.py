@@ -17,12 +17,10 @@ from matchbound.metrics import METRICS, Home
 from matchbound.notes import Note
 from matchbound.results.claims import Judged
 from matchbound.results.difference import (
-    LOG_RATIOS,
     SYSTEM_RULES,
     Difference,
     FamilyRow,
     Ratio,
-    RuleLimits,
     simultaneous,
 )
 from matchbound.results.error_rates import ErrorRates
@@ -129,12 +127,9 @@ class GroupGap(Gap):
         Rule("latent", partial(_mover, "latent")),
         Rule("default", _tested, hidden=True),
     )
-    ratio_rules: ClassVar[Mapping[str, RuleLimits]] = {
-        "dyadic": LOG_RATIOS["dyadic"],
-        "wilson": partial(_mover_ratio, "wilson"),
-        "latent": partial(_mover_ratio, "latent"),
-        "default": partial(_mover_ratio, "auto"),
-    }
+
+    def as_ratio(self) -> Ratio:
+        return GroupRatio(self)
 
     def __repr__(self) -> str:
         return f"GroupGap({self.metric}: {self.group_a} {self.rate_a:.6g} − {self.group_b} {self.rate_b:.6g})"
@@ -161,6 +156,17 @@ class GroupGap(Gap):
     def _log_ratio(self, method: str) -> tuple[float, float]:
         a, b = (softened(rate.units_erred, rate.units) for rate in (self.a, self.b))
         return math.log(a / b), self.variances[0] / a**2 + self.variances[1] / b**2
+
+
+class GroupRatio(Ratio):
+    """FAR or FRR of one group over that of another, each within its own."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Ratio.rules[0],
+        Rule("wilson", partial(_mover_ratio, "wilson")),
+        Rule("latent", partial(_mover_ratio, "latent")),
+        Rule("default", partial(_mover_ratio, "auto"), hidden=True),
+    )
 
 
 def _search_mover(gap: SearchGap, ask: Ask) -> Limits:
