@@ -91,7 +91,9 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
     curve = mb.roc(mb.Comparisons(data["a"], data["b"], data["score"]))
     draws = 200 if quick else REPLICATES
     ours = {
-        method: best(lambda method=method: curve.bootstrap(method, draws, 1, far=far).band(), 3) * REPLICATES / draws  # type: ignore[misc]
+        method: best(lambda method=method: curve.band(far=far, method=method, n_resamples=draws, rng=1), 3)
+        * REPLICATES
+        / draws  # type: ignore[misc]
         for method in ("vertex", "double-or-nothing")
     }
     with tempfile.TemporaryDirectory() as folder:

@@ -149,7 +149,9 @@ def measure(curve: RocCurve, truth: Population, table: Table, resamples: int, se
     if resamples:
         draws["double-or-nothing binormal"] = {"smooth": "binormal"}
         for name, options in draws.items():
-            made = curve.bootstrap(name.split()[0], resamples, seed, far=list(TARGETS), **options).band(LEVEL)
+            made = curve.band(
+                LEVEL, far=list(TARGETS), method=name.split()[0], n_resamples=resamples, rng=seed, **options
+            )
             for k, target in enumerate(TARGETS):
                 covered = bool(made.low[k] <= truth.frr_at(target) <= made.high[k])
                 table.add("frr@far", f"{target:g}", name, covered, float(made.high[k] - made.low[k]))

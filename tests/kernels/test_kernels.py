@@ -201,7 +201,7 @@ def _curves() -> None:
         point = curve.at_far(0.2)
         _ = curve.tally.sums, curve.auc().variance, point.interval("influence"), curve.min_cllr().estimate
         for method in ("vertex", "double-or-nothing", "two-level", "subsets"):
-            curve.bootstrap(far=[0.1, 0.5], method=method, n_resamples=4, rng=seed)
+            curve.band(far=[0.1, 0.5], method=method, n_resamples=4, rng=seed)
         point.interval("vertex", n_resamples=4, rng=seed)
         curve.at_frr(0.2).interval("vertex", n_resamples=4, rng=seed)
         for model in ("binormal", "kernel"):

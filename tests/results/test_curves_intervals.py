@@ -22,6 +22,7 @@ from matchbound.results.roc import RocCurve
 from matchbound.stats.curve import influence as curves_influence
 from matchbound.stats.curve.bootstrap import curve_draws, curve_replicates, self_comparisons
 from matchbound.stats.curve.rates import area_terms
+from matchbound.stats.curve.smooth import smooth_rates
 from matchbound.stats.resampling import Scheme
 from strategies import Row, comparisons, tables
 
@@ -71,9 +72,10 @@ def test_replicates_equal_the_naive_weighted_curve(rows: list[Row], method: str,
 def test_replicates_do_not_depend_on_workers() -> None:
     curve = quiet(model(25, 3, seed=1))
     for method in ("vertex", "double-or-nothing"):
-        one, two = (curve.bootstrap(method, 250, 5, workers=w) for w in (1, 2))
-        np.testing.assert_array_equal(one.frr, two.frr)
-        np.testing.assert_array_equal(one.eer, two.eer)
+        one, two = (curve.band(method=method, n_resamples=250, rng=5, workers=w) for w in (1, 2))
+        np.testing.assert_array_equal(one.low, two.low)
+        draws = [curve.eer().bootstrap(method, 250, 5, workers=w).replicates for w in (1, 2)]
+        np.testing.assert_array_equal(*draws)
 
 
 def test_wilson_from_the_replicates_variance() -> None:
@@ -101,8 +103,6 @@ def test_two_level_draws_each_copy_of_an_identity_from_its_own_comparisons() -> 
         frr_targets=np.array([0.2]),
     )
     fixed = rates.frr.bootstrap("two-level", 4000, 0)
-    smooth = curve.bootstrap("two-level", 10, 0, far=[0.1])
-    assert smooth.frr.shape == (10, 1)
     # FRR@FAR moves with both rates; its spread is at least that of FRR at the fixed threshold less their overlap
     assert draws.frr.std() == pytest.approx(fixed.replicates.std(), rel=0.35)
     assert draws.frr.mean() == pytest.approx(point.estimate, abs=4 * fixed.replicates.std() / np.sqrt(20))
@@ -188,7 +188,7 @@ def test_slope_is_that_of_a_known_curve() -> None:
 @ADVISED
 def test_intervals_hold_their_estimates_and_widen_with_the_level(name: str) -> None:
     curve = quiet(golden_table(name))
-    for statistic in (curve.at_far(0.05), curve.at_frr(0.2), curve.eer(), curve.auc(), curve.partial_auc(0.2)):
+    for statistic in (curve.at_far(0.05), curve.at_frr(0.2), curve.eer(), curve.auc(), curve.auc(0.2)):
         for method in statistic.methods:
             options = {} if method in ("influence", "union") else {"n_resamples": 200, "rng": 1}
             inner, outer = (statistic.interval(method, level, **options) for level in (0.8, 0.99))  # type: ignore[arg-type]
@@ -246,14 +246,15 @@ def test_smoothed_curves_of_scores_that_follow_the_model(smooth: str) -> None:
         score = np.exp(score)
     a = np.concatenate([np.arange(20_000) % 100, rng.integers(0, 99, 60_000)])
     b = np.concatenate([np.arange(20_000) % 100, np.full(60_000, 99)])
-    curve = quiet(mb.Comparisons(a, b, score)).smooth(smooth)  # type: ignore[arg-type]
+    rates = smooth_rates(quiet(mb.Comparisons(a, b, score)).tally, smooth)  # type: ignore[arg-type]
     tolerance = 0.02 if smooth == "kernel" else 0.012
     for far in (0.01, 0.1, 0.4):
         truth = float(ndtr(-ndtri(far) - 2.0))
-        assert curve.frr_at(far) == pytest.approx(truth, abs=tolerance)
-        assert curve.far_at(curve.frr_at(far)) == pytest.approx(far, rel=0.02)
-    assert curve.eer == pytest.approx(float(ndtr(-1.0)), abs=0.01)
-    assert curve.auc == pytest.approx(float(ndtr(np.sqrt(2.0))), abs=0.005)
+        frr = rates.frr_at(np.array([far]))[0]
+        assert frr == pytest.approx(truth, abs=tolerance)
+        assert rates.far_at(frr)[0] == pytest.approx(far, rel=0.02)
+    assert rates.eer()[0] == pytest.approx(float(ndtr(-1.0)), abs=0.01)
+    assert rates.auc()[0] == pytest.approx(float(ndtr(np.sqrt(2.0))), abs=0.005)
 
 
 @pytest.mark.parametrize("smooth", ["binormal", "log-normal", "kernel"])
@@ -262,8 +263,8 @@ def test_smoothed_replicates_with_unit_weights_are_the_smoothed_curve(smooth: st
     from matchbound.stats.curve.bootstrap import Draw
 
     curve = quiet(model(20, 4, seed=5))
-    whole = curve.smooth(smooth)  # type: ignore[arg-type]
     tally = curve.tally
+    whole = smooth_rates(tally, smooth)  # type: ignore[arg-type]
     ones = Draw(np.ones((1, 20)), np.zeros(1), False, np.random.default_rng(0))
     impostor, genuine = curves_smooth._row_scores(tally, smooth)  # type: ignore[arg-type]
     if smooth == "kernel":
@@ -274,17 +275,17 @@ def test_smoothed_replicates_with_unit_weights_are_the_smoothed_curve(smooth: st
         made = curves_smooth._normal_rates(*curves_smooth._weighted_moments(tally, ones, impostor, genuine))
         tolerance = 1e-9
     for far in (0.01, 0.1, 0.3):
-        assert made.frr_at(np.array([far]))[0, 0] == pytest.approx(whole.frr_at(far), abs=tolerance)
+        assert made.frr_at(np.array([far]))[0, 0] == pytest.approx(whole.frr_at(np.array([far]))[0, 0], abs=tolerance)
     found = curve.at_far(0.1).interval("double-or-nothing", n_resamples=200, rng=0, smooth=smooth)  # type: ignore[arg-type]
-    assert found.low < whole.frr_at(0.1) < found.high
+    assert found.low < curve.at_far(0.1).smoothed(smooth) < found.high  # type: ignore[arg-type]
     assert found.method == f"double-or-nothing ({smooth})"
     with pytest.raises(mb.UsageError, match="smoothed curves go with"):
-        curve.bootstrap("two-level", 10, 0, smooth=smooth)  # type: ignore[arg-type]
+        curve.band(method="two-level", n_resamples=10, smooth=smooth)
 
 
 def test_log_normal_needs_positive_scores() -> None:
     with pytest.raises(mb.DataError, match="above 0"):
-        quiet(golden_table("balanced")).smooth("log-normal")
+        quiet(golden_table("balanced")).eer().smoothed("log-normal")
 
 
 def test_self_comparisons_of_complete_and_incomplete_data() -> None:

@@ -127,3 +127,8 @@ def _close() -> Iterator[None]:
 
     yield
     plt.close("all")
+
+
+def test_iso_words_are_on_the_axes(curve: RocCurve) -> None:
+    ax = curve.plot("det", terms="iso")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("FMR", "FNMR")

@@ -20,6 +20,7 @@ from matchbound.counting.recount import rank_scores, tally_comparisons
 from matchbound.counts.tally import AllPairs
 from matchbound.errors import DataError
 from matchbound.results import latent
+from matchbound.results.bands import limits_at
 from matchbound.stats.latent import LatentModel, LatentSettings, fit_far, fit_frr, rank_grid, with_own_variance
 from matchbound.stats.latent.fit import clusters_of, correlations_at, design_of, products_of
 from matchbound.stats.latent.model import Clusters, OwnVariance
@@ -490,7 +491,7 @@ class TestAroundOneHalf:
             steps = -np.diff(ndtri(limit)) / -np.diff(ndtri(curve.frr[points]))
             assert steps.min() > 0.0
             assert steps.max() < 2.0 * np.median(steps)
-        made = curve.limits_at(points[::13], "frr")
+        made = limits_at(curve, points[::13], "frr", 0.95)
         for low, high, k in zip(made.low, made.high, points[::13], strict=True):
             rate = mb.evaluate(source, float(curve.thresholds[k])).frr
             assert tuple(rate.interval()) == pytest.approx((low, high), rel=1e-6)

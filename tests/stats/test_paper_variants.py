@@ -17,7 +17,7 @@ import matchbound as mb
 from conftest import golden_table
 from matchbound.cli import main
 from matchbound.planning.protocol import score_protocol
-from matchbound.results.bootstraps import scheme_of
+from matchbound.results.number import scheme_of
 from matchbound.stats.curve.bootstrap import curve_draws, curve_replicates
 from matchbound.stats.fixed_sizes import kept_share, pooled_sizes
 from matchbound.stats.intervals import agresti_coull, jeffreys, normal_quantile
@@ -202,8 +202,8 @@ def test_options_of_curve_bootstraps() -> None:
     with pytest.raises(mb.UsageError, match="unknown option 'tua'"):
         point.interval("vertex", tua=2.0)
     with pytest.raises(mb.UsageError, match="whole curves"):
-        curve.bootstrap("double-or-nothing", 5, tau=0.5)
-    assert curve.bootstrap("vertex", 5, rng=0, correction="drop-one").frr.shape[0] == 5
+        curve.band(method="double-or-nothing", n_resamples=5, tau=0.5)
+    assert curve.band(method="vertex", n_resamples=50, correction="drop-one").low.shape == (200,)
 
 
 # ---- sizes held fixed

@@ -37,7 +37,7 @@ def roc(
     cllr: opt.Cllr = False,
     min_cllr: bool = False,
     plot: opt.Plot = None,
-    kind: Literal["det", "roc", "scores", "precision-recall", "thresholds"] = "det",
+    kind: Literal["det", "roc", "scores"] = "det",
     level_far: Annotated[float | None, Parameter(group=opt.EXPERT)] = None,
     smooth: Smooth = None,
     reading: opt.Reading = opt.READING,

@@ -13,6 +13,7 @@ from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.notes import Note
+from matchbound.results.bands import limits_at
 from matchbound.show.records import Record
 from matchbound.show.section import Document, Section, Slider
 from matchbound.show.terms import Terms
@@ -295,7 +296,7 @@ def make_slider(curve: RocCurve, level: float, method: str, points: Sequence[Poi
         ("far", curve.far, counted.false_matches),
         ("frr", curve.frr, counted.false_nonmatches),
     ):
-        limits = curve.limits_at(chosen, name, level, method=own)  # type: ignore[arg-type]
+        limits = limits_at(curve, chosen, name, level, own)  # type: ignore[arg-type]
         stated = [getattr(point, name) for point in asked]
         numbers[name] = [*rates[chosen], *(number.estimate for number in stated)]
         numbers[f"{name}_errors"] = [*errors[chosen], *(number.errors for number in stated)]

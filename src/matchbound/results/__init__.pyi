@@ -1,11 +1,7 @@
 """Every result class, once: type checkers read this file, and the package does to load names at first use."""
 
 from matchbound.results.bands import Band as Band
-from matchbound.results.bands import CurveBootstrap as CurveBootstrap
-from matchbound.results.bands import RateLimits as RateLimits
-from matchbound.results.bands import SmoothCurve as SmoothCurve
 from matchbound.results.bands import ThresholdChoice as ThresholdChoice
-from matchbound.results.bootstraps import Bootstrap as Bootstrap
 from matchbound.results.claims import Claim as Claim
 from matchbound.results.comparison import Comparison as Comparison
 from matchbound.results.comparison import SearchComparison as SearchComparison
@@ -20,8 +16,17 @@ from matchbound.results.difference import FamilyRow as FamilyRow
 from matchbound.results.difference import SearchDifference as SearchDifference
 from matchbound.results.error_rates import ErrorRates as ErrorRates
 from matchbound.results.error_rates import ErrorRatesSeries as ErrorRatesSeries
-from matchbound.results.failures import GeneralisedRate as GeneralisedRate
-from matchbound.results.failures import GeneralisedRates as GeneralisedRates
+from matchbound.results.error_rates import GeneralisedRate as GeneralisedRate
+from matchbound.results.error_rates import GeneralisedRates as GeneralisedRates
+from matchbound.results.error_rates import (
+    HalfTotalError as HalfTotalError,
+)
+from matchbound.results.error_rates import (
+    LinkageMeasure as LinkageMeasure,
+)
+from matchbound.results.error_rates import (
+    Recall as Recall,
+)
 from matchbound.results.groups import CrossRate as CrossRate
 from matchbound.results.groups import GroupGap as GroupGap
 from matchbound.results.groups import GroupRates as GroupRates
@@ -29,19 +34,8 @@ from matchbound.results.groups import LargestGap as LargestGap
 from matchbound.results.groups import SearchGap as SearchGap
 from matchbound.results.groups import SearchGroups as SearchGroups
 from matchbound.results.interval import Interval as Interval
-from matchbound.results.linkage import (
-    HalfTotalError as HalfTotalError,
-)
-from matchbound.results.linkage import (
-    LinkageCurve as LinkageCurve,
-)
-from matchbound.results.linkage import (
-    LinkageMeasure as LinkageMeasure,
-)
-from matchbound.results.linkage import (
-    Recall as Recall,
-)
 from matchbound.results.losses import MeanLoss as MeanLoss
+from matchbound.results.number import Bootstrap as Bootstrap
 from matchbound.results.number import Number as Number
 from matchbound.results.points import (
     Auc as Auc,
@@ -57,7 +51,6 @@ from matchbound.results.points import (
 )
 from matchbound.results.rates import Rate as Rate
 from matchbound.results.roc import RocCurve as RocCurve
-from matchbound.results.roc import ThresholdPoint as ThresholdPoint
 from matchbound.results.search_rates import FnirAtFpir as FnirAtFpir
 from matchbound.results.search_rates import RateAtSize as RateAtSize
 from matchbound.results.search_rates import SearchRate as SearchRate

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
+import warnings
 from bisect import bisect_right
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.errors import DataError, UsageError, argument
+from matchbound.errors import DataError, MatchboundWarning, UsageError, argument
 from matchbound.results import latent
 from matchbound.results.error_rates import error_rates
 from matchbound.results.interval import check_rate, named, tail_of
 from matchbound.results.latent import CurveModels
-from matchbound.results.points import OperatingPoint, latent_limits
+from matchbound.results.number import ADVISED_AGAINST
+from matchbound.results.points import NONE, OperatingPoint, latent_limits, replicates
 from matchbound.results.rates import Metric
 from matchbound.show.shown import Shown
 from matchbound.stats.curve.influence import band_grid
 from matchbound.stats.curve.rates import index_at_far
-from matchbound.stats.curve.smooth import Smooth, SmoothRates
 from matchbound.stats.dyadic import bias_factor, effective_number
 from matchbound.stats.intervals import effective_trials, fallback_wilson, normal_quantile, wilson_limits
-from matchbound.stats.resampling import percentile
 
 if TYPE_CHECKING:
     from matchbound.counts.curve import CurveTally
@@ -96,95 +96,30 @@ def latent_band(models: CurveModels, grid: FloatArray, level: float) -> Band:
         return result
 
     low, high, here = along(low_at), along(high_at), frr[every]
-    critical = -NormalDist().inv_cdf((1.0 - level) / 2.0)
+    critical = normal_quantile((1.0 - level) / 2.0)
     return Band(grid, here, np.minimum(low, here), np.maximum(high, here), level, False, critical)
 
 
-@dataclass(frozen=True, eq=False)
-class CurveBootstrap(Shown):
-    """Bootstrap replicates of a whole curve.
-
-    `frr`, shape (B, L), was read at `far`, shape (L,), as was `estimate` of the data; `eer` and `auc` have shape (B,).
-    """
-
-    far: FloatArray = field(repr=False)
-    frr: FloatArray = field(repr=False)
-    eer: FloatArray = field(repr=False)
-    auc: FloatArray = field(repr=False)
-    estimate: FloatArray = field(repr=False)
-    method: str
-    seed: int
-
-    @property
-    def n_resamples(self) -> int:
-        return int(self.eer.size)
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """FRR and its percentile limits at each FAR of the grid (not the replicates)."""
-        return self.band().to_records()
-
-    def band(self, level: float = 0.95) -> Band:
-        """Pointwise percentile limits at each FAR.
-
-        Parameters
-        ----------
-        level
-            As for `Number.interval`.
-        """
-        tail = tail_of(level, "two-sided")
-        low, high = np.quantile(self.frr, [tail, 1.0 - tail], axis=0, method="weibull")
-        return Band(self.far, self.estimate, low, high, level, False, -NormalDist().inv_cdf(tail))
-
-    def eer_limits(self, level: float = 0.95) -> tuple[float, float]:
-        """Percentile limits of EER.
-
-        Parameters
-        ----------
-        level
-            As for `band`.
-        """
-        tail = tail_of(level, "two-sided")
-        return percentile(self.eer, tail), percentile(self.eer, 1.0 - tail)
-
-
-@dataclass(frozen=True, eq=False)
-class SmoothCurve(Shown):
-    """A smoothed curve: binormal, log-normal or kernel."""
-
-    model: Smooth
-    rates: SmoothRates = field(repr=False)
-
-    def to_records(self) -> list[dict[str, Any]]:
-        return [{"model": self.model, "eer": self.eer, "auc": self.auc}]
-
-    def frr_at(self, far: float) -> float:
-        """FRR at a FAR.
-
-        Parameters
-        ----------
-        far
-            Between 0 and 1.
-        """
-        return float(self.rates.frr_at(np.array([far]))[0, 0])
-
-    def far_at(self, frr: float) -> float:
-        """FAR at an FRR.
-
-        Parameters
-        ----------
-        frr
-            The FRR, between 0 and 1.
-        """
-        return float(self.rates.far_at(np.array([frr]))[0, 0])
-
-    @property
-    def eer(self) -> float:
-        """Where the curve crosses FAR = FRR."""
-        return float(self.rates.eer()[0])
-
-    @property
-    def auc(self) -> float:
-        return float(self.rates.auc()[0])
+def bootstrap_band(
+    curve: CurveTally,
+    grid: FloatArray,
+    level: float,
+    method: str,
+    n_resamples: int,
+    seed: int,
+    options: Mapping[str, Any],
+    workers: int,
+) -> Band:
+    """Percentile limits at each FAR of the grid, at which every replicate is read (vertical averaging)."""
+    scheme, drawn = replicates(curve, method, n_resamples, options, seed, grid, NONE, workers=workers)
+    if scheme.tau != 1.0:
+        raise UsageError("tau is not available for whole curves; use the bootstrap of a point such as at_far(…)")
+    if method in ADVISED_AGAINST:
+        warnings.warn(ADVISED_AGAINST[method], MatchboundWarning, stacklevel=3)
+    tail = tail_of(level, "two-sided")
+    low, high = np.quantile(drawn.frr, [tail, 1.0 - tail], axis=0, method="weibull")
+    frr = np.array([curve.frr[index_at_far(curve.far, target)] for target in grid])
+    return Band(grid, frr, low, high, level, False, normal_quantile(tail))
 
 
 def curve_grid(
@@ -215,22 +150,16 @@ class ThresholdChoice(Shown):
     method: str = "wilson"
 
 
-@dataclass(frozen=True, eq=False)
-class RateLimits(Shown):
+class RateLimits(NamedTuple):
     """Intervals of FAR or FRR at P fixed thresholds, shape (P,); `upper` is one-sided, at the same level."""
 
-    low: FloatArray = field(repr=False)
-    high: FloatArray = field(repr=False)
-    upper: FloatArray = field(repr=False)
-    level: float
+    low: FloatArray
+    high: FloatArray
+    upper: FloatArray
     method: str
 
-    def to_records(self) -> list[dict[str, Any]]:
-        rows = zip(self.low.tolist(), self.high.tolist(), self.upper.tolist(), strict=True)
-        return [{"low": low, "high": high, "upper": upper, "method": self.method} for low, high, upper in rows]
 
-
-def limits_at(curve: RocCurve, points: IntArray, metric: Metric, level: float, method: str) -> RateLimits:
+def limits_at(curve: RocCurve, points: IntArray, metric: Metric, level: float, method: str = "auto") -> RateLimits:
     """Limits of a rate at points of the curve: those that the rate has at each threshold, all solved together."""
     method = named(method, METHODS)
     if curve.weighting == "identities":
@@ -239,7 +168,7 @@ def limits_at(curve: RocCurve, points: IntArray, metric: Metric, level: float, m
     fallback = method == "auto" and latent.why_not(curve.recount) is not None
     if method == "wilson" or fallback:
         both, one = (_wilson_at(curve, points, metric, tail, fallback) for tail in tails)
-        return RateLimits(both[0], both[1], one[1], level, "wilson")
+        return RateLimits(both[0], both[1], one[1], "wilson")
     from matchbound.stats.latent import BLENDED
 
     part, tally = curve.tally.part(metric), curve.tally
@@ -251,7 +180,7 @@ def limits_at(curve: RocCurve, points: IntArray, metric: Metric, level: float, m
     t, one_sided = model.deviate(level), model.deviate(level, "upper")
     deviates, upper = np.repeat([t, t, one_sided], counts.size), np.repeat([False, True, True], counts.size)
     limits = model.limit(np.tile(counts, 3), deviates, upper).reshape(3, -1)[:, place.reshape(-1)]
-    return RateLimits(limits[0], limits[1], limits[2], level, "latent")
+    return RateLimits(limits[0], limits[1], limits[2], "latent")
 
 
 def _unit_limits(curve: RocCurve, points: IntArray, metric: str, level: float, method: str) -> RateLimits:
@@ -265,7 +194,7 @@ def _unit_limits(curve: RocCurve, points: IntArray, metric: str, level: float, m
             both = rate.interval(method, level)
             limits[:, k] = both.low, both.high, rate.upper_bound(level, method)
             used = both.method
-    return RateLimits(limits[0], limits[1], limits[2], level, used)
+    return RateLimits(limits[0], limits[1], limits[2], used)
 
 
 def _wilson_at(

@@ -15,8 +15,7 @@ from matchbound.counts.curve import CurveTally, curve_of_tally
 from matchbound.errors import UsageError
 from matchbound.notes import Note
 from matchbound.results.interval import check_prior, named
-from matchbound.results.latent import CurveModels, PairFit
-from matchbound.results.linkage import LOG_T, WARNING_LATENT, OfBothRates, log_t_limits
+from matchbound.results.latent import LOG_T, WARNING_LATENT, CurveModels, OfBothRates, PairFit, log_t_limits
 from matchbound.results.number import Ask, Limits, Rule, counted_fields
 from matchbound.show.shown import Shown
 from matchbound.stats.budget import integrated_limits
@@ -77,9 +76,6 @@ class CostStatistic(OfBothRates):
     metric: str
     rules: ClassVar[tuple[Rule, ...]] = (WARNING_LATENT, LOG_T)
     defaults: ClassVar[tuple[str, ...]] = ("latent",)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.label}={self.estimate:.6g})"
 
     @property
     def curve(self) -> CurveTally:
@@ -260,34 +256,24 @@ class LogCost(CostStatistic):
         return min(low, self.estimate), min(max(high, self.estimate), self.ends[1])
 
 
-def min_dcf(models: CurveModels, prior: float | str, cost_miss: float, cost_false_accept: float) -> DetectionCost:
-    weights, preset = weights_of(prior, cost_miss, cost_false_accept)
-    curve = models.curve
-    places = [cheapest(curve.far, curve.frr, w) for w in weights]
-    return _detection(models, "mindcf", preset, weights, places, [float(curve.thresholds[k]) for k in places])
-
-
-def actual_dcf(models: CurveModels, prior: float | str, cost_miss: float, cost_false_accept: float) -> DetectionCost:
-    """The normalised detection cost at the threshold that is best for scores that are log-likelihood ratios."""
-    ratios_wanted(models.curve, "actual_dcf")
-    weights, preset = weights_of(prior, cost_miss, cost_false_accept)
-    wanted = [w.log_odds for w in weights]
-    if not models.curve.every_step:
-        grid = np.union1d(wanted, models.curve.thresholds[[0, -1]])[::-1]
-        models = CurveModels(curve_of_tally(models.recount.tally(grid)), models.recount)
-    reached = np.searchsorted(-models.curve.similarity, -np.array(wanted), side="right") - 1
-    return _detection(models, "actdcf", preset, weights, np.maximum(reached, 0).tolist(), wanted)
-
-
-def _detection(
-    models: CurveModels,
-    metric: str,
-    preset: str | None,
-    weights: Sequence[CostWeights],
-    places: Sequence[int],
-    thresholds: Sequence[float],
+def detection_cost(
+    models: CurveModels, metric: str, prior: float | str, cost_miss: float, cost_false_accept: float
 ) -> DetectionCost:
+    """The normalised cost at the cheapest threshold, or (``"actdcf"``) at the best one for log-likelihood ratios."""
+    if metric == "actdcf":
+        ratios_wanted(models.curve, "actual_dcf")
+    weights, preset = weights_of(prior, cost_miss, cost_false_accept)
+    thresholds = [w.log_odds for w in weights]
+    if metric == "actdcf" and not models.curve.every_step:
+        grid = np.union1d(thresholds, models.curve.thresholds[[0, -1]])[::-1]
+        models = CurveModels(curve_of_tally(models.recount.tally(grid)), models.recount)
     curve = models.curve
+    if metric == "actdcf":
+        reached = np.searchsorted(-curve.similarity, -np.array(thresholds), side="right") - 1
+        places = np.maximum(reached, 0).tolist()
+    else:
+        places = [cheapest(curve.far, curve.frr, w) for w in weights]
+        thresholds = [float(curve.thresholds[k]) for k in places]
     points = tuple(
         CostPoint(w, threshold, k, float(curve.false_matches[k]), float(curve.false_nonmatches[k]))
         for w, k, threshold in zip(weights, places, thresholds, strict=True)

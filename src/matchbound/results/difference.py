@@ -14,9 +14,8 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import DataError, UsageError, argument
 from matchbound.notes import Note
-from matchbound.results.bootstraps import Bootstrap
 from matchbound.results.interval import Interval, Side, limits_record, tail_of
-from matchbound.results.number import Ask, Limits, Number, Rule, bootstrap_rules
+from matchbound.results.number import Ask, Bootstrap, Limits, Number, Rule, bootstrap_rules
 from matchbound.results.rates import Rate
 from matchbound.show.numbers import percent, points
 from matchbound.show.shown import Shown

@@ -1,33 +1,397 @@
-"""FAR and FRR together, at one threshold or several, with what must be said about them."""
+"""FAR and FRR together, and the numbers made of them at one threshold, with what must be said about them.
+
+Precision, F1 and HTER depend on both rates: their limits come from the limits of both, which share one budget of error
+(`matchbound.results.latent.OfBothRates`). Recall and the generalised rates take the limits of one rate.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from functools import cached_property
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 
-from matchbound.arraytypes import FloatArray
+from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.recount import Recount
-from matchbound.counts.tally import Tally
+from matchbound.counts.tally import PairTable, Tally
 from matchbound.data.failures import Failures
+from matchbound.data.labels import as_text
 from matchbound.data.values import SURE, question
-from matchbound.errors import UsageError, argument
+from matchbound.errors import DataError, UsageError, argument
 from matchbound.metrics import Home
-from matchbound.notes import Note
+from matchbound.notes import PARTIAL_LABELS, Note
 from matchbound.results.claims import Judged
-from matchbound.results.failures import GeneralisedRate, GeneralisedRates
-from matchbound.results.interval import few_identities, named, uneven_identities
-from matchbound.results.linkage import HalfTotalError, LinkageMeasure, Recall, refuse_partial
-from matchbound.results.rates import WEIGHTINGS, IdentityRate, Rate
+from matchbound.results.interval import Side, check_prior, few_identities, named, opposite, uneven_identities
+from matchbound.results.latent import LATENT, Independent, OfBothRates, PairFit, log_t_limits, why_not
+from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule, counted_fields, labels_notes
+from matchbound.results.rates import WEIGHTINGS, IdentityRate, Rate, through_rate
 from matchbound.show.numbers import count_text, percent, threshold_text
 from matchbound.show.shown import Shown
+from matchbound.stats.costs import logit_t
+from matchbound.stats.dyadic import DyadicSums, effective_number
+from matchbound.stats.failures import (
+    Attempts,
+    gfar_limits,
+    gfrr_limits,
+    gfrr_mover,
+    gfrr_of,
+    gfrr_variance,
+    square_of_totals,
+)
+from matchbound.stats.intervals import t_quantile
+from matchbound.stats.linkage import LinkageCounts, f1_of, f1_sums, half_sums, precision_of, precision_sums
 from matchbound.stats.variance import unit_rate
 
-if TYPE_CHECKING:
-    pass
+FEW_ERRORS = 10
+# Below this FNMR, and with fewer errors than `FEW_ERRORS`, GFRR takes FNMR's own limits.
+RARE = 0.01
+NOT_BY_PERSON = Note(
+    "not-by-person",
+    "it is not known who failed: attempts count as independent of each other and of the comparisons, and the interval "
+    "may be too narrow. A table of attempts by person tells",
+)
+
+
+def linkage_counts(tally: Tally, k: int) -> LinkageCounts:
+    impostor, genuine = tally.impostor, tally.genuine
+    squares = (float(value) / 2.0 for value in (impostor.sum_nn[k], impostor.sum_nm[k], impostor.sum_mm))
+    by_identity = (genuine.errors[k], genuine.comparisons, impostor.errors[k], impostor.comparisons)
+    return LinkageCounts(*by_identity, _partners(tally), *squares)
+
+
+def _partners(tally: Tally) -> IntArray:
+    """With how many other identities each was compared; where pairs were not kept, with all that take part."""
+    compared, size = tally.impostor.compared, tally.n_identities
+    if isinstance(compared, PairTable):
+        ends = np.bincount(compared.first, minlength=size) + np.bincount(compared.second, minlength=size)
+        return ends.astype(np.int64)
+    taking_part = tally.impostor.comparisons > 0
+    return np.where(taking_part, np.count_nonzero(taking_part) - 1, 0).astype(np.int64)
+
+
+def refuse_partial(recount: Recount | None, what: str) -> None:
+    """Raise where the labels cover a part of the scored pairs: true pairs without a label are not counted as missed."""
+    if any(note.code == PARTIAL_LABELS for note in labels_notes(recount)):
+        raise DataError(
+            f"{what} needs every true pair, and the labels cover a part of the scored pairs; label all of them, give a "
+            f"table of clusters, or say {argument('labels', 'complete')} if every true pair has a label"
+        )
+
+
+def _both_rates(number: AtThreshold, ask: Ask) -> Limits:
+    """The default limits of FAR and FRR, both at once: careful, and never of width zero."""
+    side = ask.side if number.rising else opposite(ask.side)
+    far, frr = (rate.interval(level=ask.level, side=side) for rate in (number.far, number.frr))
+    low, high = (float(number.value(*np.array([[p], [q]]))) for p, q in ((far.low, frr.low), (far.high, frr.high)))
+    return Limits(low, high, far.method) if number.rising else Limits(high, low, far.method)
+
+
+def _logit_t(number: LinkageMeasure, ask: Ask) -> Limits:
+    """t limits on the logit scale with the dyadic variance."""
+    if not number.logit_variance > 0.0:
+        text = f"{number.metric} = {number.estimate:g}: on the logit scale it has no finite value, and so no logit-t"
+        raise CannotFit(Note("no-width", f"{text} interval. Use method='auto'"))
+    quantile = t_quantile(ask.tail, number.effective_identities - 1.0)
+    return Limits(*logit_t(number.estimate, number.logit_variance, quantile))
+
+
+def _log_t(number: HalfTotalError, ask: Ask) -> Limits:
+    limits = log_t_limits(number, ask)
+    return Limits(limits.low, min(limits.high, 1.0))
+
+
+BOTH_RATES = Rule("both rates", _both_rates, hidden=True)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AtThreshold(OfBothRates):
+    """A number made of FAR and FRR at one threshold."""
+
+    far: Rate = field(repr=False)
+    frr: Rate = field(repr=False)
+
+    @property
+    def estimate(self) -> float:
+        return float(self._value(np.array(self.far.estimate), np.array(self.frr.estimate)))
+
+    def _value(self, far: FloatArray, frr: FloatArray) -> FloatArray:
+        """Its value at rates of any shape; NaN where it is not defined."""
+        raise NotImplementedError
+
+    def value(self, far: FloatArray, frr: FloatArray) -> FloatArray:
+        """Its value at rates of shape (1, …), 0 where it is not defined."""
+        return np.nan_to_num(self._value(far[0], frr[0]), nan=0.0)
+
+    @property
+    def threshold(self) -> float:
+        return self.far.threshold
+
+    @cached_property
+    def fit(self) -> PairFit:
+        """The latent models of both rates; without identities, those of independent comparisons."""
+        recount = self.far.recount
+        if recount is not None and recount.anonymous:
+            return PairFit(Independent(self.far.units), Independent(self.frr.units))
+        reason = why_not(recount)
+        if reason is not None:
+            raise CannotFit(reason)
+        return PairFit(self.far.latent_model(), self.frr.latent_model())
+
+    @property
+    def operating(self) -> tuple[FloatArray, FloatArray]:
+        return np.array([self.far.units_erred]), np.array([self.frr.units_erred])
+
+    @cached_property
+    def counts(self) -> LinkageCounts:
+        return linkage_counts(*self.far.counted)
+
+    @cached_property
+    def effective_identities(self) -> float:
+        return effective_number(self.counts.genuine)
+
+    def _fields(self) -> dict[str, Any]:
+        return counted_fields(self.threshold, self.far.tally.n_identities, self.variance)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinkageMeasure(AtThreshold):
+    """Precision or F1 at one threshold; `given_prior` is None for the sample's own share of genuine comparisons."""
+
+    metric: Literal["precision", "f1"]
+    given_prior: float | None = None
+    rules: ClassVar[tuple[Rule, ...]] = (LATENT, Rule("logit-t", _logit_t), BOTH_RATES)
+    defaults: ClassVar[tuple[str, ...]] = ("latent", "logit-t", "both rates")
+    rising: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.given_prior is not None:
+            check_prior(self.given_prior)
+
+    @property
+    def prior(self) -> float:
+        """The share of genuine comparisons that it is computed for; the sample's own where none was given."""
+        return self.counts.prevalence if self.given_prior is None else float(self.given_prior)
+
+    @property
+    def label(self) -> str:
+        return self.metric if self.given_prior is None else f"{self.metric}@prior={self.given_prior:g}"
+
+    def _value(self, far: FloatArray, frr: FloatArray) -> FloatArray:
+        return (precision_of if self.metric == "precision" else f1_of)(far, frr, self.prior)
+
+    @cached_property
+    def sums(self) -> DyadicSums:
+        """The residuals of the logit."""
+        if self.metric == "precision":
+            return precision_sums(self.counts, self.given_prior is None)
+        return f1_sums(self.counts, self.given_prior)
+
+    @property
+    def logit_variance(self) -> float:
+        """The dyadic variance of the logit of the estimate; NaN where the estimate is 0, 1 or not defined."""
+        wrong = self.counts.false_matches + (self.counts.missed if self.metric == "f1" else 0.0)
+        if self.counts.hits <= 0.0 or wrong <= 0.0:
+            return math.nan
+        return self.sums.corrected(self.effective_identities)
+
+    @property
+    def variance(self) -> float:
+        """Variance of the estimate: that of its logit times (estimate·(1 − estimate))²; NaN where that is."""
+        return self.logit_variance * (self.estimate * (1.0 - self.estimate)) ** 2
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        about_labels = labels_notes(self.far.recount)
+        if self.given_prior is not None:
+            return about_labels
+        text = (
+            f"{self.metric} at the sample's own share of genuine comparisons, {self.prior:.3g}, holds for a sample of "
+            "this size: impostor pairs grow with the square of the number of identities. Give a prior to compare sets"
+        )
+        return (*about_labels, Note("own-prior", text))
+
+    def _fields(self) -> dict[str, Any]:
+        return {**super()._fields(), "prior": self.prior}
+
+    def _must_be_defined(self) -> None:
+        if math.isnan(self.estimate):
+            raise DataError(f"nothing matches at threshold {self.threshold:g}, so that precision is not defined")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HalfTotalError(AtThreshold):
+    """HTER = (FAR + FRR)/2 at one threshold, chosen on other people (a development set); see `ErrorRates.hter`."""
+
+    metric: ClassVar[str] = "hter"
+    rules: ClassVar[tuple[Rule, ...]] = (LATENT, Rule("log-t", _log_t), BOTH_RATES)
+    defaults: ClassVar[tuple[str, ...]] = ("latent", "both rates")
+
+    def _value(self, far: FloatArray, frr: FloatArray) -> FloatArray:
+        return (far + frr) / 2.0
+
+    @cached_property
+    def sums(self) -> DyadicSums:
+        return half_sums(self.counts)
+
+
+def _one_minus(method: str, recall: Recall, ask: Ask) -> Limits:
+    frr = recall.frr.interval(method, ask.level, side=opposite(ask.side), **ask.options)
+    return Limits(1.0 - frr.high, 1.0 - frr.low, frr.method, frr.notes, frr.details)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Recall(Number):
+    """The share of genuine comparisons that match: 1 − FRR, with FRR's intervals mirrored; see `ErrorRates.recall`."""
+
+    frr: Rate = field(repr=False)
+    metric: ClassVar[str] = "recall"
+    rules: ClassVar[tuple[Rule, ...]] = through_rate(_one_minus)
+    defaults: ClassVar[tuple[str, ...]] = ("default",)
+
+    @property
+    def estimate(self) -> float:
+        return 1.0 - self.frr.estimate
+
+    @property
+    def threshold(self) -> float:
+        return self.frr.threshold
+
+    @property
+    def variance(self) -> float:
+        return self.frr.variance
+
+    def _fields(self) -> dict[str, Any]:
+        return {**counted_fields(self.threshold, self.frr.tally.n_identities, self.variance), "prior": None}
+
+
+def _with_failures(method: str, number: GeneralisedRate, ask: Ask) -> Limits:
+    """Limits from those of FMR (FNMR) by a method.
+
+    GFRR: Wilson's formula with the variance of influences added up by person and Student's t; with few false
+    non-matches, FNMR's own limits take the place of its term. GFAR: FMR's limits times (1−FTE)(1−FTA), widened by the
+    uncertainty of both on the log scale (MOVER).
+    """
+    rate, people = number.rate, number._people
+    few = bool(rate.errors) and rate.errors < FEW_ERRORS and rate.estimate < RARE
+    if number.metric == "gfrr" and not few:
+        low, high = gfrr_limits(number.estimate, number.variance, people, ask.tail)
+        return Limits(low, high, "wilson, influences by person")
+    sides: tuple[Side, Side] = ("two-sided", "two-sided") if ask.side == "two-sided" else ("lower", "upper")
+    lower, upper = (rate.interval(method, ask.level, side=side, **ask.options) for side in sides)
+    own = (lower.low, upper.high)
+    if number.metric == "gfar":
+        low, high = gfar_limits(rate.estimate, own, number._kept, number._square, people, ask.tail)
+    else:
+        low, high = gfrr_mover(number.estimate, rate.estimate, own, number._square, people, ask.tail)
+    return Limits(low, high, f"{upper.method}, MOVER")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GeneralisedRate(Number):
+    """GFAR = (1−FTE)(1−FTA)·FMR or GFRR = 1 − (1−FTE)(1−FTA)(1−FNMR), for a single attempt."""
+
+    metric: str
+    rate: Rate = field(repr=False)
+    failures: Failures = field(repr=False)
+    rules: ClassVar[tuple[Rule, ...]] = through_rate(_with_failures)
+    defaults: ClassVar[tuple[str, ...]] = ("default",)
+
+    @property
+    def threshold(self) -> float:
+        return self.rate.threshold
+
+    @property
+    def fte(self) -> float:
+        """The failure-to-enrol rate."""
+        return self.failures.fte
+
+    @property
+    def fta(self) -> float:
+        """The failure-to-acquire rate."""
+        return self.failures.fta
+
+    @property
+    def _kept(self) -> float:
+        return (1.0 - self.fte) * (1.0 - self.fta)
+
+    @property
+    def estimate(self) -> float:
+        if self.metric == "gfrr":
+            return gfrr_of(self.fte, self.fta, self.rate.estimate)
+        return self._kept * self.rate.estimate
+
+    @cached_property
+    def _attempts(self) -> Attempts | None:
+        """What each person did; None where only totals are known."""
+        failures = self.failures
+        return Attempts(failures.enrolled, failures.tries, failures.acquired) if failures.by_person else None
+
+    @cached_property
+    def _compared(self) -> tuple[IntArray, IntArray]:
+        """(errors, comparisons) of each person in the table of failures."""
+        genuine, labels = self.rate.tally.genuine, as_text(self.rate.tally.identities).tolist()
+        place = {label: k for k, label in enumerate(as_text(self.failures.identities).tolist())}
+        errors, compared = np.zeros((2, len(place)), dtype=np.int64)
+        for i in np.flatnonzero(genuine.comparisons).tolist():
+            if labels[i] not in place:
+                who = f"identity {labels[i]} was compared and is not among the failures"
+                raise DataError(f"{who}; list everybody who tried to enrol")
+            errors[place[labels[i]]] = genuine.errors[self.rate.index, i]
+            compared[place[labels[i]]] = genuine.comparisons[i]
+        return errors, compared
+
+    @cached_property
+    def _square(self) -> float:
+        """The variance of log((1−FTE)(1−FTA))."""
+        if self._attempts is None:
+            return square_of_totals(*(self.failures.counts or ()))
+        psi, n = self._attempts.influence(), self._attempts.people
+        return float(psi @ psi) * n / max(n - 1, 1)
+
+    @property
+    def _people(self) -> int:
+        return self.rate.n_identities if self._attempts is None else self._attempts.people
+
+    @cached_property
+    def variance(self) -> float:
+        """Variance of the estimate; what each person adds to the three rates is added up before it is squared."""
+        kept = self._kept
+        if self.metric == "gfar":
+            return kept**2 * (max(self.rate.variance, 0.0) + self.rate.estimate**2 * self._square)
+        if self._attempts is not None:
+            return gfrr_variance(self._attempts, *self._compared)
+        q = self.rate.estimate
+        return (kept * (1.0 - q)) ** 2 * self._square + kept**2 * max(self.rate.variance, 0.0)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        return () if self.failures.by_person else (NOT_BY_PERSON,)
+
+    def _fields(self) -> dict[str, Any]:
+        people = self.failures.people or self.rate.n_identities
+        return {**counted_fields(self.threshold, people, self.variance), "fte": self.fte, "fta": self.fta}
+
+
+@dataclass(frozen=True, eq=False)
+class GeneralisedRates(Shown):
+    """GFAR and GFRR at one threshold."""
+
+    gfar: GeneralisedRate
+    gfrr: GeneralisedRate
+
+    @property
+    def fte(self) -> float:
+        return self.gfar.fte
+
+    @property
+    def fta(self) -> float:
+        return self.gfar.fta
+
+    def to_records(self) -> list[dict[str, Any]]:
+        return [*self.gfar.to_records(), *self.gfrr.to_records()]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

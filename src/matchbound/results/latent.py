@@ -1,10 +1,10 @@
-"""Latent models of a rate, and of both rates of a curve: where to count for them, and each fitted once."""
+"""Latent models of a rate and of both rates: where to count for them, each fitted once; and numbers bounded by both."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -16,8 +16,11 @@ from matchbound.counts.curve import CurveTally
 from matchbound.counts.tally import AllPairs, Tally
 from matchbound.notes import Note
 from matchbound.results.interval import Side, tail_of
-from matchbound.stats.budget import BudgetTables, budget_tables
-from matchbound.stats.intervals import normal_quantile, wilson_limits
+from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule
+from matchbound.stats.budget import BudgetTables, budget_tables, shared_limits
+from matchbound.stats.costs import log_t
+from matchbound.stats.dyadic import DyadicSums
+from matchbound.stats.intervals import normal_quantile, t_quantile, wilson_limits
 from matchbound.stats.variance import unit_rate
 
 if TYPE_CHECKING:
@@ -218,3 +221,62 @@ def _at_matches(curve: CurveTally) -> IntArray:
     spaced = np.geomspace(1.0, max(curve.n_impostor / 2.0, 1.0), POINTS_ALONG)
     points = np.unique(np.searchsorted(curve.false_matches, spaced))
     return points[points < curve.thresholds.size]
+
+
+class OfBothRates(Number):
+    """A number that rises, or falls, with both FAR and FRR."""
+
+    rising: ClassVar[bool] = True
+
+    def value(self, far: FloatArray, frr: FloatArray) -> FloatArray:
+        """The number at rates of shape (P, …), P the thresholds that it depends on."""
+        raise NotImplementedError
+
+    @property
+    def fit(self) -> PairFit:
+        """The models of both rates; CannotFit where there are none."""
+        raise NotImplementedError
+
+    @property
+    def operating(self) -> tuple[FloatArray, FloatArray]:
+        """Impostor comparisons that match and genuine ones that do not at each of the P thresholds, shape (P,)."""
+        raise NotImplementedError
+
+    @property
+    def effective_identities(self) -> float:
+        """T²/Σg_i²: how many equally large identities would weigh as much."""
+        raise NotImplementedError
+
+    @cached_property
+    def sums(self) -> DyadicSums:
+        """The residuals of comparisons, by identity."""
+        raise NotImplementedError
+
+    @property
+    def variance(self) -> float:
+        """The dyadic variance of the estimate, corrected for the bias of the plug-in."""
+        return self.sums.corrected(self.effective_identities)
+
+    def latent_limits(self, ask: Ask) -> tuple[float, float]:
+        """The worst over all ways to share the error between the rates."""
+        fit = self.fit
+        deviates = fit.deviates(ask.level, ask.side)
+        low, high = shared_limits((fit.far, fit.frr), self.operating, deviates, self.value, rising=self.rising)
+        return low, min(high, self.ends[1])
+
+
+def _latent(number: OfBothRates, ask: Ask) -> Limits:
+    return Limits(*number.latent_limits(ask), number.fit.method)
+
+
+def log_t_limits(number: OfBothRates, ask: Ask) -> Limits:
+    """estimate·exp(±t·sd/estimate): quick, and too narrow where a few people make most errors."""
+    if not (number.estimate > 0.0 and number.variance > 0.0):
+        text = f"{number.label} = {number.estimate:g}: the estimate or its variance is zero, and log-t has no width"
+        raise CannotFit(Note("no-width", f"{text}. Use method='auto'"))
+    return Limits(*log_t(number.estimate, number.variance, t_quantile(ask.tail, number.effective_identities - 1.0)))
+
+
+LATENT = Rule("latent", _latent)
+LOG_T = Rule("log-t", log_t_limits, warns=True)
+WARNING_LATENT = replace(LATENT, warns=True)

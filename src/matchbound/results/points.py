@@ -13,11 +13,11 @@ from matchbound.arraytypes import FloatArray
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.errors import DataError, UsageError, argument
 from matchbound.notes import Note
-from matchbound.results.bootstraps import Bootstrap, scheme_of
 from matchbound.results.interval import Interval, check_rate, named
 from matchbound.results.latent import CurveModels, why_not
 from matchbound.results.number import (
     Ask,
+    Bootstrap,
     CannotFit,
     Limits,
     Number,
@@ -25,6 +25,7 @@ from matchbound.results.number import (
     bootstrap_rules,
     counted_fields,
     labels_notes,
+    scheme_of,
 )
 from matchbound.stats.curve import influence as curves_influence
 from matchbound.stats.curve import union as curves_union
@@ -93,9 +94,6 @@ class CurveStatistic(Number):
     index: int
     rules: ClassVar[tuple[Rule, ...]] = (INFLUENCE, *CURVE_RULES)
     defaults: ClassVar[tuple[str, ...]] = ("influence",)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.label}={self.estimate:.6g})"
 
     @property
     def curve(self) -> CurveTally:
@@ -168,16 +166,14 @@ class CurveStatistic(Number):
         raise NotImplementedError
 
     def _drawn(self, method: str, n_resamples: int, seed: int, workers: int, options: dict[str, Any]) -> Bootstrap:
-        left = dict(options)
-        smooth = left.pop("smooth", None)
-        scheme = curve_scheme(self.curve, method, n_resamples, left)
-        drawn = replicates(self.curve, scheme, n_resamples, seed, *self._targets(), smooth, workers)
+        smooth = options.get("smooth")
+        scheme, drawn = replicates(self.curve, method, n_resamples, options, seed, *self._targets(), workers=workers)
         name = method if smooth is None else f"{method} ({smooth})"
         estimate = self.estimate if smooth is None else self.smoothed(smooth)
         return Bootstrap(self._pick(drawn), estimate, name, seed, scheme.tau, self._rate.floor)
 
     def smoothed(self, model: Smooth) -> float:
-        """The same statistic read from a smoothed curve of the data; see `RocCurve.smooth`."""
+        """The same statistic read from a smoothed curve: ``"binormal"``, ``"log-normal"``, ``"kernel"``."""
         rates = smooth_rates(every_step(self.curve), named(model, SMOOTHS, "smooth"))  # type: ignore[arg-type]
         return float(self._pick(rates.read(*self._targets()))[0])
 
@@ -312,6 +308,30 @@ class Auc(CurveStatistic):
         return result
 
 
+def replicates(
+    curve: CurveTally,
+    method: str,
+    n_resamples: int,
+    options: Mapping[str, Any],
+    seed: int,
+    far_targets: FloatArray,
+    frr_targets: FloatArray,
+    *,
+    workers: int,
+) -> tuple[Scheme, CurveReplicates]:
+    """How identities are drawn, and bootstrap curves of steps or (with the option ``smooth``) of a model."""
+    left = dict(options)
+    smooth = left.pop("smooth", None)
+    sizes = instance_counts(curve.instances, curve.genuine_comparisons)
+    scheme = scheme_of(method, n_resamples, left, sizes)
+    drawing: dict[str, Any] = {"far_targets": far_targets, "frr_targets": frr_targets, "workers": workers}
+    whole = every_step(curve)
+    if smooth is None:
+        return scheme, curve_replicates(whole, scheme, n_resamples, seed, **drawing)
+    model: Smooth = named(smooth, SMOOTHS, "smooth")  # type: ignore[assignment]
+    return scheme, smooth_replicates(whole, model, scheme, n_resamples, seed, **drawing)
+
+
 def every_step(curve: CurveTally) -> SortedCurve:
     """The curve with every comparison, which drawing identities needs."""
     if curve.weighting == "identities":
@@ -322,28 +342,3 @@ def every_step(curve: CurveTally) -> SortedCurve:
             "impostor comparisons. Use method='influence' or 'union', or a random subset of identities"
         )
     return curve
-
-
-def curve_scheme(curve: CurveTally, method: str, n_resamples: int, options: dict[str, Any]) -> Scheme:
-    """How to draw identities for curves, with checked options."""
-    sizes = instance_counts(curve.instances, curve.genuine_comparisons)
-    return scheme_of(named(method, CURVE_BOOTSTRAPS), n_resamples, options, sizes)
-
-
-def replicates(
-    curve: CurveTally,
-    method: Scheme,
-    n_resamples: int,
-    seed: int,
-    far_targets: FloatArray,
-    frr_targets: FloatArray,
-    smooth: Smooth | None,
-    workers: int,
-) -> CurveReplicates:
-    """Bootstrap curves with checked arguments, of steps or smoothed."""
-    drawing: dict[str, Any] = {"far_targets": far_targets, "frr_targets": frr_targets, "workers": workers}
-    whole = every_step(curve)
-    if smooth is None:
-        return curve_replicates(whole, method, n_resamples, seed, **drawing)
-    model: Smooth = named(smooth, SMOOTHS, "smooth")  # type: ignore[assignment]
-    return smooth_replicates(whole, model, method, n_resamples, seed, **drawing)

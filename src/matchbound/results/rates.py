@@ -12,15 +12,16 @@ import numpy as np
 
 from matchbound.arraytypes import IntArray
 from matchbound.counting.recount import Recount
-from matchbound.counts.tally import Tally
+from matchbound.counts.tally import ImpostorTally, PairTable, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError, argument
 from matchbound.notes import Note
-from matchbound.results.bootstraps import Bootstrap, overstated, scheme_of
+from matchbound.results import latent
 from matchbound.results.interval import check_whole, named
 from matchbound.results.number import (
     DRAWING,
     SCHEME,
     Ask,
+    Bootstrap,
     CannotFit,
     Limits,
     Number,
@@ -28,13 +29,14 @@ from matchbound.results.number import (
     bootstrap_rules,
     counted_fields,
     labels_notes,
+    scheme_of,
 )
 from matchbound.show.numbers import count_text, percent, threshold_text
 from matchbound.stats import fixed_sizes, resampling
 from matchbound.stats.dyadic import bias_factor
 from matchbound.stats.intervals import agresti_coull, effective_n, fallback_wilson, jeffreys, wald, wilson
 from matchbound.stats.resampling import BOOTSTRAPS
-from matchbound.stats.variance import UnitRate, jackknife, pooled_rate, unit_rate, unit_tally
+from matchbound.stats.variance import UnitRate, jackknife, pooled_rate, residual_sums, unit_rate, unit_tally
 
 if TYPE_CHECKING:
     from matchbound.results.description import Erring
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
 Metric = Literal["far", "frr"]
 VARIANCES = ("plug-in", "jackknife", "bias-corrected", "fixed-sizes")
 WEIGHTINGS = ("comparisons", "identities")
+# How many times the variance a bootstrap must give before that is said.
+OVERSTATED = 1.5
 
 
 @dataclass(frozen=True)
@@ -66,8 +70,6 @@ KINDS: dict[Metric, Kind] = {
 
 
 def _latent(rate: Rate, ask: Ask) -> Limits:
-    from matchbound.results import latent
-
     reason = latent.why_not(rate.recount)
     if reason is not None:
         raise CannotFit(reason)
@@ -286,7 +288,6 @@ class Rate(Number):
 
     def latent_model(self, settings: LatentSettings | None = None) -> LatentModel:
         """The latent model fitted to these comparisons; for `settings` see docs/explanation/latent.md."""
-        from matchbound.results import latent
         from matchbound.stats.latent import of_units
 
         self._must_be_defined()
@@ -300,9 +301,6 @@ class Rate(Number):
             self.threshold, self.tally.n_identities, self.variance,
             (self.errors, self.comparisons), self.effective_n, self.weighting,
         )  # fmt: skip
-
-    def _defined(self) -> bool:
-        return self.comparisons > 0
 
     def _chosen(self, method: str, options: Mapping[str, Any]) -> str:
         return "wilson" if method == "auto" and options.get("variance") is not None else method
@@ -365,3 +363,25 @@ class IdentityRate(Rate):
 
     def _no_bootstrap(self) -> str:
         return f"bootstraps are of pooled rates; use {argument('weighting', 'comparisons')}"
+
+
+def overstated(tally: ImpostorTally, k: int, method: str) -> Note | None:
+    """What to say where a bootstrap counts single identity pairs more than once and little else makes the variance.
+
+    Both bootstraps give (4R + 2Q)/N2² to first order, and the plug-in is (4R − 2Q)/N2². Where few identity pairs were
+    compared, as in a protocol, R is hardly larger than Q.
+    """
+    compared = tally.compared
+    size = int(np.count_nonzero(tally.comparisons))
+    if not isinstance(compared, PairTable) or compared.first.size >= size * (size - 1) / 4.0:
+        return None
+    r, q = residual_sums(tally, k)
+    ratio = float((4 * r + 2 * q) / max(4 * r - 2 * q, 2 * q)) if q > 0 else 1.0
+    if ratio < OVERSTATED:
+        return None
+    share = compared.first.size / (size * (size - 1) / 2.0)
+    text = (
+        f"only {100.0 * share:.2g}% of the identity pairs were compared: on such data the {method} bootstrap gives FAR "
+        f"about {ratio:.1f} times the variance that it has. Use method='auto' or 'wilson'"
+    )
+    return Note("overstated", text)

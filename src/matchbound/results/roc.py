@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -15,22 +14,21 @@ from matchbound.arraytypes import FloatArray
 from matchbound.counting.curves import Asked, refined_curve
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally, SteppedCurve
-from matchbound.errors import MatchboundWarning, UsageError
+from matchbound.errors import UsageError
 from matchbound.metrics import Home
 from matchbound.notes import Note
 from matchbound.results import bands, costs
-from matchbound.results.bands import Band, CurveBootstrap, RateLimits, SmoothCurve, ThresholdChoice
-from matchbound.results.bootstraps import ADVISED_AGAINST
+from matchbound.results.bands import Band, ThresholdChoice
 from matchbound.results.claims import Judged
 from matchbound.results.costs import DetectionCost, LogCost
 from matchbound.results.interval import check_rate, named, tail_of
 from matchbound.results.latent import CurveModels
-from matchbound.results.linkage import LinkageCurve, linkage_curve, refuse_partial
 from matchbound.results.number import records_of
-from matchbound.results.points import FEW_ERRORS, NONE, Auc, Eer, OperatingPoint, curve_scheme, every_step, replicates
+from matchbound.results.points import FEW_ERRORS, Auc, Eer, OperatingPoint
 from matchbound.show.numbers import percent, target_text, threshold_text, typed_number
 from matchbound.show.shown import Shown
 from matchbound.show.terms import Terms, speaking
+from matchbound.stats.curve.bootstrap import CURVE_BOOTSTRAPS
 from matchbound.stats.curve.influence import band_limits
 from matchbound.stats.curve.rates import (
     CurveVariances,
@@ -42,7 +40,6 @@ from matchbound.stats.curve.rates import (
     point_at_far,
     point_at_frr,
 )
-from matchbound.stats.curve.smooth import Smooth, smooth_rates
 from matchbound.stats.resampling import seed_of
 
 if TYPE_CHECKING:
@@ -63,17 +60,6 @@ POINTS: dict[str, tuple[str, float]] = {
 FARS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 NUMBERS = (int, float, np.number)
 COLUMNS = ("far", "frr", "far_variance", "frr_variance")
-
-
-@dataclass(frozen=True)
-class ThresholdPoint(Shown):
-    """Rates and plug-in variances at one threshold."""
-
-    threshold: float
-    far: float
-    frr: float
-    far_variance: float
-    frr_variance: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -162,15 +148,8 @@ class RocCurve(Judged, Shown):
         """FRR at each threshold, never increasing, shape (K,)."""
         return self.tally.frr
 
-    @property
-    def fmr(self) -> FloatArray:
-        """The same as `far`, in the words of ISO/IEC 19795-1."""
-        return self.far
-
-    @property
-    def fnmr(self) -> FloatArray:
-        """The same as `frr`, in the words of ISO/IEC 19795-1."""
-        return self.frr
+    # The same, in the words of ISO/IEC 19795-1.
+    fmr, fnmr = far, frr
 
     @property
     def far_variance(self) -> FloatArray:
@@ -185,20 +164,6 @@ class RocCurve(Judged, Shown):
     @cached_property
     def _variances(self) -> CurveVariances:
         return curve_variances(self.tally, self.tally.sums)
-
-    def at_threshold(self, threshold: float) -> ThresholdPoint:
-        """Rates and variances at any threshold.
-
-        Parameters
-        ----------
-        threshold
-            The decision threshold, in the units of the scores.
-        """
-        similarity = -threshold if self.distance else threshold
-        k = max(int(np.searchsorted(-self.tally.similarity, -similarity, side="right")) - 1, 0)
-        if not self.tally.every_step and self.thresholds[k] != threshold:
-            raise UsageError(f"this curve has no point at threshold {threshold:g}; use evaluate(data, threshold)")
-        return ThresholdPoint(float(threshold), *(float(getattr(self, name)[k]) for name in COLUMNS))
 
     def at(self, name: str) -> OperatingPoint:
         """A point by the name that other tools use.
@@ -337,7 +302,7 @@ class RocCurve(Judged, Shown):
         cost_miss, cost_false_accept
             C_m and C_f.
         """
-        return costs.min_dcf(self._models, prior, cost_miss, cost_false_accept)
+        return costs.detection_cost(self._models, "mindcf", prior, cost_miss, cost_false_accept)
 
     def actual_dcf(
         self, prior: float | str = 0.01, cost_miss: float = 1.0, cost_false_accept: float = 1.0
@@ -349,7 +314,7 @@ class RocCurve(Judged, Shown):
         prior, cost_miss, cost_false_accept
             As for `min_dcf`.
         """
-        return costs.actual_dcf(self._models, prior, cost_miss, cost_false_accept)
+        return costs.detection_cost(self._models, "actdcf", prior, cost_miss, cost_false_accept)
 
     def cllr(self) -> LogCost:
         """Cllr in bits: ½·mean log₂(1 + e^−l) over genuine + ½·mean log₂(1 + e^l) over impostor comparisons.
@@ -366,28 +331,6 @@ class RocCurve(Judged, Shown):
     def _models(self) -> CurveModels:
         return CurveModels(self.tally, self.recount)
 
-    def partial_auc(self, max_far: float) -> Auc:
-        """The mean of 1 − FRR over FARs up to a FAR.
-
-        Parameters
-        ----------
-        max_far
-            As for `auc`.
-        """
-        return self.auc(max_far)
-
-    def limits_at(
-        self, points: ArrayLike, metric: Literal["far", "frr"] = "far", level: float = 0.95, *, method: str = "auto"
-    ) -> RateLimits:
-        """Intervals of a rate at points of the curve, each threshold taken as fixed: those of `evaluate` there.
-
-        Parameters
-        ----------
-        points, metric, level, method
-            Positions in `thresholds`; which rate; and the interval, by ``"auto"``, ``"latent"`` or ``"wilson"``.
-        """
-        return bands.limits_at(self, np.asarray(points, dtype=np.int64).reshape(-1), metric, level, method)
-
     def band(
         self,
         level: float = 0.95,
@@ -396,9 +339,11 @@ class RocCurve(Judged, Shown):
         far: ArrayLike | None = None,
         far_range: tuple[float, float] | None = None,
         points: int = 200,
-        method: Literal["influence", "latent"] = "influence",
+        method: str = "influence",
         n_resamples: int = 2000,
         rng: int | np.random.Generator | None = 0,
+        workers: int = 1,
+        **options: Any,
     ) -> Band:
         """Limits for FRR along the curve.
 
@@ -411,65 +356,28 @@ class RocCurve(Judged, Shown):
         far_range
             By default from 10 matching impostor comparisons (100 for simultaneous bands) to FAR 0.5.
         method
-            ``"influence"``: by influence functions, quick; or ``"latent"``, pointwise only: the default interval of
-            `at_far` at some twenty FARs, joined by straight lines on the probit scale.
-        n_resamples, rng, points
-            Of the multiplier bootstrap, and at how many FARs.
+            ``"influence"``: by influence functions, quick. Pointwise only: ``"latent"``, the default interval of
+            `at_far` at some twenty FARs, joined by straight lines on the probit scale; and percentiles of bootstrap
+            curves: ``"vertex"``, ``"double-or-nothing"``, ``"subsets"`` or ``"two-level"``.
+        n_resamples, rng, points, workers
+            Of the bootstraps, and at how many FARs.
+        options
+            What bootstraps take, such as ``smooth``; see `Number.bootstrap`.
         """
         tail_of(level, "two-sided")
         errors = bands.WHOLE_BAND_ERRORS if simultaneous else bands.BAND_ERRORS
-        grid = bands.curve_grid(self.tally, far, far_range, points, errors)
-        if named(method, ("influence", "latent")) == "latent":
-            if simultaneous:
-                raise UsageError("simultaneous bands need method='influence'")
+        grid, seed = bands.curve_grid(self.tally, far, far_range, points, errors), seed_of(rng)
+        method = named(method, ("influence", "latent", *CURVE_BOOTSTRAPS))
+        if simultaneous and method != "influence":
+            raise UsageError("simultaneous bands need method='influence'")
+        if method in CURVE_BOOTSTRAPS:
+            return bands.bootstrap_band(self.tally, grid, level, method, n_resamples, seed, options, workers)
+        if options:
+            raise UsageError(f"unknown option {sorted(options)[0]!r} for method {method!r}")
+        if method == "latent":
             return bands.latent_band(self._models, grid, level)
-        frr, low, high, critical = band_limits(self.tally, grid, level, simultaneous, n_resamples, seed_of(rng))
+        frr, low, high, critical = band_limits(self.tally, grid, level, simultaneous, n_resamples, seed)
         return Band(grid, frr, low, high, level, simultaneous, critical)
-
-    def bootstrap(
-        self,
-        method: str = "vertex",
-        n_resamples: int = 1000,
-        rng: int | np.random.Generator | None = None,
-        *,
-        far: ArrayLike | None = None,
-        points: int = 100,
-        smooth: Smooth | None = None,
-        workers: int = 1,
-        **options: Any,
-    ) -> CurveBootstrap:
-        """Replicates of the whole curve, read at a grid of FARs (vertical averaging).
-
-        Parameters
-        ----------
-        method
-            ``"vertex"``, ``"double-or-nothing"``, ``"subsets"`` or ``"two-level"``.
-        far, points
-            The FARs, increasing; by default `points` of them, even on the probit scale.
-        smooth
-            Read from smoothed curves.
-        n_resamples, rng, workers, options
-            As for `Number.bootstrap`; whole curves take ``fixed_sizes`` and ``correction="drop-one"``.
-        """
-        grid = bands.curve_grid(self.tally, far, None, points, bands.BAND_ERRORS)
-        scheme, seed = curve_scheme(self.tally, method, n_resamples, options), seed_of(rng)
-        if scheme.tau != 1.0:
-            raise UsageError("tau is not available for whole curves; use the bootstrap of a point such as at_far(…)")
-        drawn = replicates(self.tally, scheme, n_resamples, seed, grid, NONE, smooth, workers)
-        if scheme.method in ADVISED_AGAINST:
-            warnings.warn(ADVISED_AGAINST[scheme.method], MatchboundWarning, stacklevel=2)
-        estimate = np.array([self.frr[index_at_far(self.far, target)] for target in grid])
-        return CurveBootstrap(grid, drawn.frr, drawn.eer, drawn.auc, estimate, scheme.method, seed)
-
-    def smooth(self, model: Smooth = "binormal") -> SmoothCurve:
-        """A smoothed curve.
-
-        Parameters
-        ----------
-        model
-            ``"binormal"``, ``"log-normal"`` (scores above 0) or ``"kernel"``.
-        """
-        return SmoothCurve(model, smooth_rates(every_step(self.tally), model))
 
     def threshold_for(
         self, far: float, confidence: float = 0.95, *, method: Literal["auto", "latent", "wilson"] = "auto"
@@ -492,7 +400,6 @@ class RocCurve(Judged, Shown):
         kind: str = "det",
         ax: Axes | None = None,
         *,
-        prior: float | None = None,
         terms: Terms = "plain",
         band: Literal["pointwise", "simultaneous"] | None = "pointwise",
         level: float = 0.95,
@@ -508,12 +415,9 @@ class RocCurve(Judged, Shown):
         ----------
         kind
             ``"det"``: FRR against FAR on probit axes; ``"roc"``: 1 − FRR against FAR on a logarithmic axis;
-            ``"scores"``: histograms of genuine and impostor scores; ``"precision-recall"``; ``"thresholds"``:
-            precision, recall and F1 against the threshold.
+            ``"scores"``: histograms of genuine and impostor scores.
         ax
             Axes to draw on; by default those of a new figure, which a notebook shows by itself.
-        prior
-            Share of genuine comparisons that precision and F1 are for; by default the sample's own.
         terms
             ``"iso"`` writes FMR and FNMR.
         band, level
@@ -531,22 +435,8 @@ class RocCurve(Judged, Shown):
             "det": lambda: mpl.plot_det(self, ax=ax, band=band, level=level, labels=label, mark=mark),
             "roc": lambda: mpl.plot_roc(self, ax=ax, band=band, level=level, labels=label),
             "scores": lambda: draw(figures.scores_figure(histogram(), self.distance, threshold, log=log)),
-            "precision-recall": lambda: draw(figures.precision_recall_figure(self.linkage(prior, level), label)),
-            "thresholds": lambda: draw(figures.thresholds_figure(self.linkage(prior, level))),
         }
         if kind not in kinds:
             raise UsageError(f"kind must be one of {', '.join(kinds)}; got {kind!r}")
         with speaking(terms):
             return kinds[kind]()
-
-    def linkage(self, prior: float | None = None, level: float = 0.95) -> LinkageCurve:
-        """Precision, recall and F1 along the thresholds, with pointwise limits.
-
-        Parameters
-        ----------
-        prior, level
-            As for `ErrorRates.precision` and `Number.interval`.
-        """
-        tail_of(level, "two-sided")
-        refuse_partial(self.recount, "recall")
-        return linkage_curve(self._models, prior, level)

@@ -23,7 +23,6 @@ from matchbound.show.terms import metric_name, say
 if TYPE_CHECKING:
     from matchbound.results import bands
     from matchbound.results.groups import GroupRates
-    from matchbound.results.linkage import LinkageCurve
     from matchbound.results.roc import RocCurve
     from matchbound.results.searches import SearchCurve
 
@@ -255,29 +254,6 @@ def groups_figure(rates: GroupRates, metric: str, limits: Mapping[str, Iterable[
     told = "; ".join(f"{row[0]}: {percent(row[1])}, {span(row[2], row[3])}" for row in rows)
     described = f"With {level_text(level)} intervals. {told}."
     return Figure(f"groups-{metric}", f"{name} by group", axis, None, described, rows=tuple(drawn), rules=(dashed,))
-
-
-def precision_recall_figure(made: LinkageCurve, label: str | None = None) -> Figure:
-    """Precision against recall with the pointwise band of precision; the prior is in the label of the axis."""
-    order = np.argsort(made.recall.estimate, kind="stable")
-    x, along = made.recall.estimate[order], made.precision
-    band = Band(x, along.low[order], along.high[order], f"{level_text(made.level)} pointwise, {made.method}")
-    axes = even_axis("recall", 0.0, 1.0), even_axis(f"precision at prior {made.prior:.3g}", 0.0, 1.02)
-    return Figure("precision-recall", "Precision and recall", *axes, bands=(band,),
-                  lines=(Line(x, along.estimate[order], label),))  # fmt: skip
-
-
-def thresholds_figure(made: LinkageCurve) -> Figure:
-    """Precision, recall and F1 against the threshold, each with its pointwise band."""
-    kinds = ((f"precision (prior {made.prior:.3g})", made.precision), ("recall", made.recall), ("F1", made.f1))
-    lines = tuple(Line(made.thresholds, along.estimate, name, k) for k, (name, along) in enumerate(kinds))
-    bands = tuple(Band(made.thresholds, along.low, along.high, series=k) for k, (_, along) in enumerate(kinds))
-    scores = np.sort(made.thresholds)
-    low, high = (float(scores[k]) for k in without_outposts(scores))
-    edge = 0.03 * (high - low) or 0.5
-    y = even_axis(f"with {level_text(made.level)} bands ({made.method})", 0.0, 1.02)
-    return Figure("thresholds", "Along the threshold", even_axis("threshold", low - edge, high + edge), y,
-                  bands=bands, lines=lines)  # fmt: skip
 
 
 def search_figure(curve: SearchCurve) -> Figure:

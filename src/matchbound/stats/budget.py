@@ -184,20 +184,6 @@ def _part(
     return np.polyfit(SHARES, np.log(np.maximum(value, 1e-300)), SHARES.size - 1)
 
 
-def banded_limits(
-    tables: BudgetTables,
-    matched: FloatArray,
-    missed: FloatArray,
-    value: Callable[[FloatArray, FloatArray], FloatArray],
-) -> tuple[FloatArray, FloatArray]:
-    """Limits of value(FAR, FRR) at P thresholds, each by itself, shape (P,) each, from both numbers of errors there.
-
-    `value` goes from rates of shape (angles, P) to numbers of that shape; it falls with both rates.
-    """
-    limits = [(far.at(matched), frr.at(missed)) for far, frr in zip(tables.far, tables.frr, strict=True)]
-    return _worst(limits, value, rising=False)
-
-
 @dataclass(frozen=True, eq=False)
 class LatentPair:
     """The latent models of both rates of one curve; `correlation` is r, of their estimates."""
