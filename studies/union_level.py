@@ -15,8 +15,7 @@ from pathlib import Path
 from paper_figures import CURVE_RATES
 from real_sets import load
 
-from matchbound.study.coverage import coverage_study
-from matchbound.study.replications import NamedMethod
+from matchbound.study.coverage import NamedMethod, coverage_study
 
 LEVELS_FAR = (0.1, 0.95)
 

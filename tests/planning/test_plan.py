@@ -19,8 +19,17 @@ import naive_plan
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.planning.check import lowest_rates
 from matchbound.planning.plan import identities_for, plan
-from matchbound.planning.predictive import n_comparisons, predictive
-from matchbound.planning.study import NOWHERE, Draws, Study, Target, balanced, design_effect, known_from
+from matchbound.planning.study import (
+    NOWHERE,
+    Draws,
+    Study,
+    Target,
+    balanced,
+    design_effect,
+    known_from,
+    n_comparisons,
+    predictive,
+)
 from matchbound.stats.intervals import effective_n, wilson
 from matchbound.stats.latent import Clusters, LatentSettings, all_pairs, fit_far, fit_frr
 from matchbound.stats.latent.model import OwnVariance

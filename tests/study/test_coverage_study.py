@@ -15,8 +15,19 @@ from hypothesis import strategies as st
 import matchbound as mb
 import naive_lab
 from matchbound.study import CoverageStudy, SyntheticModel, coverage_study
-from matchbound.study.coverage import METHODS, _threshold, split_identities, stretched_truth, summary
-from matchbound.study.replications import BLOCK, Cell, NamedMethod, Outcomes, Sampler, Setup
+from matchbound.study.coverage import (
+    BLOCK,
+    METHODS,
+    Cell,
+    NamedMethod,
+    Outcomes,
+    Sampler,
+    Setup,
+    _threshold,
+    split_identities,
+    stretched_truth,
+    summary,
+)
 
 MODEL = SyntheticModel(dimensions=16)
 

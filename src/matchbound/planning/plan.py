@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from matchbound.errors import MatchboundError, UsageError, argument
-from matchbound.planning.predictive import n_comparisons
-from matchbound.planning.study import LEAST_IDENTITIES, Expectation, Study, Target, known_from
+from matchbound.planning.study import LEAST_IDENTITIES, Expectation, Study, Target, known_from, n_comparisons
 from matchbound.results.claims import Claim
 from matchbound.results.interval import check_level, check_rate, check_whole, named
 from matchbound.show.figure import Axis, Figure, Line, Mark, Rule, even_axis, log_axis
