@@ -97,6 +97,11 @@ def test_the_gamma_law_recovers_itself() -> None:
     assert sizes._disagreement(100 * rate, at[100], 100, 100) == pytest.approx(0.0, abs=1e-9)
 
 
+def test_a_report_with_searches_is_named_in_a_line(found: results.Searches) -> None:
+    pairs = mb.demo_data(n_identities=12).comparisons()
+    assert len(repr(mb.make_report(pairs, threshold=0.5, searches=found))) < 300
+
+
 def test_a_search_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     gallery = mb.Embeddings(rng.standard_normal((50, 8)), np.arange(50))

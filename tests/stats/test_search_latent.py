@@ -19,6 +19,7 @@ from cases import best_first, search_tables
 from conftest import DATA
 from matchbound import results
 from matchbound.stats import searches as rates
+from matchbound.stats.latent import LatentModel
 from matchbound.stats.latent.fit import Curve
 from matchbound.stats.latent.probabilities import excess
 
@@ -106,11 +107,16 @@ def test_single_hits_on_one_person_are_correlated_as_brute_force_finds(
     assert never or made.rho.pooled == pytest.approx(float(weight @ rho) / float(weight.sum()), abs=1e-5)
 
 
-@given(st.floats(0.001, 0.4), st.floats(0.0, 0.4), st.integers(2, 1000))
-def test_a_random_gallery_adds_the_variance_of_its_people(rate: float, rho: float, size: int) -> None:
+@pytest.fixture(scope="module")
+def model() -> LatentModel:
+    return rates.fit_searches(np.repeat(np.arange(40), 5), 40, np.random.default_rng(0).standard_normal(200))
+
+
+@given(rate=st.floats(0.001, 0.4), rho=st.floats(0.0, 0.4), size=st.integers(2, 1000))
+def test_a_random_gallery_adds_the_variance_of_its_people(
+    model: LatentModel, rate: float, rho: float, size: int
+) -> None:
     """N·(Φ₂(z, z; ρ_G) − f₁²), with ρ_G raised in the tail for upper limits; limits never come nearer."""
-    rng = np.random.default_rng(0)
-    model = rates.fit_searches(np.repeat(np.arange(40), 5), 40, rng.standard_normal(200))
     none = np.empty(0)
     added = rates.GalleryVariance(size, Curve(none, none, none, rho), none, none).added_to(model)
     z = float(ndtri(rate))

@@ -211,15 +211,10 @@ def _repeated(job: SearchJob, mate: FloatArray, holder: IntArray, score: FloatAr
     perfect: Any = {"cosine": 1.0 - SAME, "euclidean": 0.0}.get(job.similarity)
     if perfect is None:  # the product of a vector with itself
         perfect = np.einsum("ij,ij->i", job.probes, job.probes, dtype=np.float64) * (1.0 - SAME)
-    order = np.argsort(job.owner, kind="stable")
-    first = np.searchsorted(job.owner[order], np.arange(job.size + 1))
 
     def same(rows: IntArray, people: IntArray) -> int:
-        count = 0
-        for row, person in zip(rows.tolist(), people.tolist(), strict=True):
-            templates = order[first[person] : first[person + 1]]
-            count += bool(np.any(np.all(job.gallery[templates] == job.probes[row], axis=1)))
-        return count
+        pairs = zip(rows.tolist(), people.tolist(), strict=True)
+        return sum(bool(np.any(np.all(job.gallery[job.owner == g] == job.probes[x], axis=1))) for x, g in pairs)
 
     notes = []
     likely = np.flatnonzero((mate >= perfect) & (job.own >= 0))

@@ -72,6 +72,10 @@ class SearchNumber(Number):
         @property
         def part(self) -> Any: ...
 
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{key}={value}" for key, value in SearchNumber._fields(self).items() if value is not None)
+        return f"{type(self).__name__}({self.label}: {self.estimate:.6g}, {fields})"
+
     @property
     def searches(self) -> int:
         """All searches of their kind."""
@@ -106,7 +110,7 @@ class SearchNumber(Number):
 
     def _fields(self) -> dict[str, Any]:
         names = {"threshold": "threshold", "rank": "rank", "errors": "errors", "searches": "searches"}
-        names |= {"identities": "n_identities", "gallery": "gallery_size", "target": "gallery"}
+        names |= {"identities": "n_identities", "gallery": "gallery_size", "target": "gallery", "size": "size"}
         return {key: getattr(self, name) for key, name in names.items() if hasattr(self, name)}
 
 
@@ -156,11 +160,6 @@ class SearchRate(SearchNumber):
         Rule("naive-wilson", _naive_wilson, GALLERY, warns=True),
     )
     defaults: ClassVar[tuple[str, ...]] = ("latent", "wilson")
-
-    def __repr__(self) -> str:
-        where = "" if self.threshold is None else f" at {self.threshold:g}"
-        rank = "" if self.rank is None else f", rank {self.rank}"
-        return f"SearchRate({self.metric}={self.estimate:.6g}, {self.errors}/{self.searches}{where}{rank})"
 
     def __str__(self) -> str:
         return f"{self.metric.upper()} {percent(self.estimate)} ({self.errors:,} of {self.searches:,} searches)"
@@ -285,9 +284,6 @@ class FnirAtFpir(SearchNumber):
     )
     defaults: ClassVar[tuple[str, ...]] = ("latent", "union")
 
-    def __repr__(self) -> str:
-        return f"FnirAtFpir({self.estimate:.6g} at FPIR {self.target:g}, threshold {self.threshold:g})"
-
     @property
     def part(self) -> Any:
         return self.fnir.part
@@ -340,9 +336,6 @@ class Selectivity(SearchNumber):
     metric: ClassVar[str] = "selectivity"
     rules: ClassVar[tuple[Rule, ...]] = (Rule("log-t", _log_t, GALLERY),)
     defaults: ClassVar[tuple[str, ...]] = ("log-t",)
-
-    def __repr__(self) -> str:
-        return f"Selectivity({self.estimate:.6g} at {self.threshold:g})"
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -424,9 +417,6 @@ class RateAtSize(SearchNumber):
         Rule("bound", _at_size(_bracket, False), warns=True),
     )
 
-    def __repr__(self) -> str:
-        return f"RateAtSize({self.metric}={self.estimate:.6g}, {self.size:,} enrolled instead of {self.part.size:,})"
-
     @property
     def errors(self) -> int:
         """Searches with a hit (CMC: that miss) in the gallery searched."""
@@ -484,9 +474,6 @@ class RateAtSize(SearchNumber):
             )
             record |= {"bracket_low": limits.low, "bracket_high": limits.high}
         return record
-
-    def _fields(self) -> dict[str, Any]:
-        return {**super()._fields(), "size": self.size}
 
     def _chosen(self, method: str, options: Mapping[str, Any]) -> str:
         if method != "auto":
