@@ -49,7 +49,8 @@ Fuse = Literal["max", "mean"]
 # How many candidates of each search are kept by default.
 DEPTH = 50
 MOST_ROWS = 512
-# A guess at the last place of a list aims at this many times as many candidates.
+# A guess at the last place of a list aims at this many times as many candidates. Without a guess, lists fill with
+# whoever comes first: 20,000 probes, 10,000 people and 128 numbers take twice the time.
 GUESS = 2.5
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from matchbound._version import __version__
@@ -23,7 +23,7 @@ from matchbound.show.columns import (
     sizes_table,
 )
 from matchbound.show.figures import search_figure
-from matchbound.show.numbers import level_text, threshold_text
+from matchbound.show.numbers import level_text
 from matchbound.show.section import Document, Section, verdict_of
 
 DEFAULT_FPIR = (0.1, 0.01)
@@ -124,11 +124,6 @@ def _hubs(found: Searches, threshold: float, show_labels: bool) -> Section:
     half, hubs = found.people_with_half(threshold), found.hubs(threshold, HUBS)
     if not half:
         return Section("hubs", "Hubs", "No search without a mate returned anybody at this threshold.")
-    people = "person receives" if half == 1 else "people receive"
     names = [str(hub.identity) if show_labels else f"enrolled person {k}" for k, hub in enumerate(hubs, start=1)]
     rows = [{**asdict(hub), "identity": name} for hub, name in zip(hubs, names, strict=True)]
-    lead = f"{half:,} of {found.gallery_size:,} enrolled {people} half of the false hits."
-    table = replace(
-        hubs_table(threshold, rows, half), title=f"Most false hits at threshold {threshold_text(threshold)}."
-    )
-    return Section("hubs", "Hubs", lead, tables=(table,))
+    return Section("hubs", "Hubs", tables=(hubs_table(threshold, rows, half),))
