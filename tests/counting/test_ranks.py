@@ -61,8 +61,7 @@ def test_a_fit_from_all_pairs_is_the_fit_from_a_curve() -> None:
         replace(rates, recount=OfEmbeddings(data)).latent_model(),
         CurveModels(curve.tally, curve.recount).at(50).far,
     )
-    assert np.array_equal(one.correlations.z, two.correlations.z)
-    assert np.array_equal(one.correlations.identity, two.correlations.identity)
+    assert one.correlations == two.correlations
     known = np.isin(one.own.errors, two.own.errors)
     assert known.sum() >= one.own.errors.size - 1
     assert np.array_equal(one.own.relative[known], two.own.relative)

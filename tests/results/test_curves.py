@@ -15,11 +15,11 @@ import naive_curves as naive
 from cases import both_kinds, model, quiet
 from conftest import golden_table
 from matchbound.calls.evaluate import roc
-from matchbound.counting.recount import OfComparisons, tally_comparisons
+from matchbound.counting.recount import tally_comparisons
 from matchbound.counting.sources import recount_of
 from matchbound.counts.curve import curve_of_tally
 from matchbound.results.roc import RocCurve
-from matchbound.stats.curve.rates import _ratio_variance, crossing, crossing_of
+from matchbound.stats.curve.rates import _ratio_variance
 from strategies import Row, comparisons, tables
 
 GOLDEN = ("balanced", "unbalanced", "incomplete", "larger")
@@ -212,11 +212,3 @@ def test_wrong_arguments_are_named() -> None:
     ):
         with pytest.raises(mb.UsageError):
             call()
-
-
-@given(tables())
-def test_the_crossing_is_found_without_all_rates(rows: list[Row]) -> None:
-    both_kinds(rows)
-    curve = OfComparisons(comparisons(rows)).curve()
-    far, frr = curve.false_matches / curve.n_impostor, curve.false_nonmatches / curve.n_genuine
-    assert crossing_of(curve) == crossing(far, frr)

@@ -141,7 +141,7 @@ def models(draw: st.DrawFn, own: bool = False) -> LatentModel:
         Design(float(n), float(within), float(sharing)),
         grouped(made, np.ones(made.size)),
         float(effective),
-        Correlations(none, none, none, *rho, float(effective)),
+        Correlations(*rho, float(effective)),
         OwnVariance(counts, 1.0 / counts) if own else OwnVariance(none, none),
     )
 

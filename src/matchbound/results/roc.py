@@ -34,11 +34,10 @@ from matchbound.stats.curve.rates import (
     CurveVariances,
     area_terms,
     count_within,
-    crossing_of,
+    crossing,
     curve_variances,
     index_at_far,
-    point_at_far,
-    point_at_frr,
+    index_at_frr,
 )
 from matchbound.stats.resampling import seed_of
 
@@ -107,10 +106,10 @@ class RocCurve(Judged, Shown):
         """Estimates read from the curve as it is: to print one computes no interval and counts nothing again."""
         from matchbound.show.tables import as_table
 
-        crossing = crossing_of(self.tally)
+        crossed = crossing(self.far, self.frr)
         rows = [(f"FRR at FAR {target_text(far)}", index_at_far(self.far, far)) for far in self._supported]
         listed = [(name, threshold_text(self.thresholds[k]), percent(float(self.frr[k]))) for name, k in rows]
-        listed.append(("EER", threshold_text(self.thresholds[crossing.index]), percent(crossing.estimate)))
+        listed.append(("EER", threshold_text(self.thresholds[crossed.index]), percent(crossed.estimate)))
         table = as_table(("metric", "threshold", "estimate"), listed, repr(self))
         return [replace(table, note="Estimates only; to_records() adds intervals.")]
 
@@ -240,7 +239,7 @@ class RocCurve(Judged, Shown):
     def _at(self, given: Literal["far", "frr"], rate: Any) -> OperatingPoint:
         check_rate(rate, given, zero=True, one=True)
         exact = self.refined(far=[rate]) if given == "far" else self.refined(frr=[rate])
-        k = (point_at_far if given == "far" else point_at_frr)(exact.tally, rate)
+        k = index_at_far(exact.far, rate) if given == "far" else index_at_frr(exact.frr, rate)
         other = exact.tally.part("frr" if given == "far" else "far")
         return OperatingPoint(exact._models, float(other.errors[k] / other.total), k, float(rate), given)
 
@@ -270,8 +269,8 @@ class RocCurve(Judged, Shown):
     def eer(self) -> Eer:
         """The equal error rate."""
         exact = self.refined(eer=True)
-        crossing = crossing_of(exact.tally)
-        return Eer(exact._models, crossing.estimate, crossing.index)
+        crossed = crossing(exact.far, exact.frr)
+        return Eer(exact._models, crossed.estimate, crossed.index)
 
     def auc(self, max_far: float = 1.0) -> Auc:
         """The area under the ROC curve, or its part up to a FAR divided by that FAR.

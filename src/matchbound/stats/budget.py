@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.counts.curve import CurveTally
 from matchbound.stats.curve.influence import point_influence
-from matchbound.stats.curve.rates import crossed_at, point_at_far, point_at_frr
+from matchbound.stats.curve.rates import index_at_far, index_at_frr
 from matchbound.stats.intervals import ndtr, ndtri
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def estimate_correlation(curve: CurveTally, far_model: LatentModel, far: float, 
     that comes from identities at the rate asked for, and shrunk by what chance alone would give.
     """
     near_far, near_frr = float(np.clip(far, 0.03, 0.3)), float(np.clip(frr, 0.1, 0.9))
-    points = np.array([point_at_far(curve, near_far), point_at_frr(curve, near_frr)])
+    points = np.array([index_at_far(curve.far, near_far), index_at_frr(curve.frr, near_frr)])
     in_order = np.sort(points)
     at_far, at_frr = np.searchsorted(in_order, points)
     terms = point_influence(curve, in_order)
@@ -237,10 +237,10 @@ def point_limits(
     """
     if given == "far":
         leading, other, count = models[0].far, models[0].frr, curve.n_impostor
-        errors = np.array([curve.false_nonmatches[point_at_far(curve, float(target))] for target in targets])
+        errors = np.array([curve.false_nonmatches[index_at_far(curve.far, target)] for target in targets])
     else:
         leading, other, count, deviates = models[0].frr, models[0].far, curve.n_genuine, deviates[::-1]
-        errors = np.array([curve.false_matches[point_at_frr(curve, float(target))] for target in targets])
+        errors = np.array([curve.false_matches[index_at_frr(curve.frr, target)] for target in targets])
     shares = [pair.shares() for pair in models]
     own, rest = (np.concatenate([share[side] * deviates[side] for share in shares]) for side in (0, 1))
     own, rest, upper = np.tile(own, 2), np.tile(rest, 2), np.repeat([True, False], own.size)
@@ -289,7 +289,7 @@ def _meeting(curve: CurveTally, models: LatentPair, own: FloatArray, rest: Float
 
     size = own.size
     low, high = np.zeros(size, dtype=np.int64), np.full(size, points - 1)
-    at = np.full(size, min(crossed_at(curve), points - 1))
+    at = np.full(size, int(np.argmax(curve.far >= curve.frr)))
     value, best = np.zeros(size), np.full(size, np.inf)
     slope, before, gap_before = np.full(size, 2.0), np.full(size, np.nan), np.zeros(size)
     left = np.arange(size)

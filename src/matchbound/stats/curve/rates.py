@@ -9,7 +9,6 @@ impostor's counts half in the area, as everywhere else.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,26 +97,6 @@ def index_at_frr(frr: FloatArray, target: float) -> int:
     return min(int(np.searchsorted(-frr, -target * SLACK, side="left")), frr.size - 1)
 
 
-def point_at_far(curve: CurveTally, target: float) -> int:
-    """`index_at_far` from the counts, without rates at every point."""
-    n, limit = curve.n_impostor, target * SLACK
-    return bisect_right(range(curve.thresholds.size), limit, key=lambda k: curve.false_matches[k] / n) - 1
-
-
-def point_at_frr(curve: CurveTally, target: float) -> int:
-    """`index_at_frr` from the counts, without rates at every point."""
-    t, limit, size = curve.n_genuine, -target * SLACK, curve.thresholds.size
-    return min(bisect_left(range(size), limit, key=lambda k: -curve.false_nonmatches[k] / t), size - 1)
-
-
-def crossed_at(curve: CurveTally) -> int:
-    """The first point whose FAR is at least its FRR."""
-    n, t = curve.n_impostor, curve.n_genuine
-    return bisect_left(
-        range(curve.thresholds.size), True, key=lambda k: curve.false_matches[k] / n >= curve.false_nonmatches[k] / t
-    )
-
-
 def crossing(far: FloatArray, frr: FloatArray) -> Crossing:
     """EER: where the line through the points crosses FAR = FRR."""
     gap = far - frr
@@ -126,17 +105,6 @@ def crossing(far: FloatArray, frr: FloatArray) -> Crossing:
     share = before / (before + after) if before + after > 0.0 else 0.0
     estimate = float(far[k - 1] + (far[k] - far[k - 1]) * share)
     return Crossing(estimate, k if after < before else k - 1)
-
-
-def crossing_of(curve: CurveTally) -> Crossing:
-    """The same from the counts, without rates at every point: FAR − FRR never decreases along a curve."""
-    k = crossed_at(curve)
-    near = (
-        curve.false_matches[k - 1 : k + 1] / curve.n_impostor,
-        curve.false_nonmatches[k - 1 : k + 1] / curve.n_genuine,
-    )
-    meeting = crossing(*near)
-    return Crossing(meeting.estimate, k - 1 + meeting.index)
 
 
 @dataclass(frozen=True, eq=False)

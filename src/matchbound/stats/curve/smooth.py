@@ -96,6 +96,8 @@ def smooth_replicates(
 
 def _row_scores(curve: SortedCurve, model: Smooth) -> tuple[FloatArray, FloatArray]:
     """Scores of impostor and genuine comparisons, strictest first, in the model's units, large meaning "same"."""
+    if model not in SMOOTHS:
+        raise UsageError(f"smooth must be one of {', '.join(SMOOTHS)}; got {model!r}")
     score, sign = curve.row_similarity, -1.0 if curve.distance else 1.0
     if model == "log-normal":
         positive = sign * score

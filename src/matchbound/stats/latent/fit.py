@@ -246,7 +246,7 @@ def pooled(
         return (people * seen + settings.assumed_people * assumed) / (people + settings.assumed_people)
 
     rho_identity = averaged(identity, settings.assumed_identity, design.sharing)
-    return Correlations(z, identity, pair, rho_identity, averaged(pair, settings.assumed_pair, design.within), people)
+    return Correlations(rho_identity, averaged(pair, settings.assumed_pair, design.within), people)
 
 
 def clusters_of(part: Part) -> Clusters:
@@ -309,7 +309,7 @@ def all_pairs(
         identities = design.comparisons**2 / float(people @ own**2)
     rho_identity = correlations[0] if design.sharing > 0.0 else 0.0
     rho_pair = correlations[1] if design.within > 0.0 else 0.0
-    seen = Correlations.of(rho_identity, rho_pair, identities)
+    seen = Correlations(rho_identity, rho_pair, identities)
     return LatentModel(metric, design, clusters, identities, seen, settings=settings, shown_by=shown_by)
 
 

@@ -129,26 +129,16 @@ class OwnVariance:
 NOTHING = OwnVariance(np.empty(0), np.empty(0))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Correlations:
-    """Latent correlations at several thresholds, and their average over the pool.
+    """ρ_s and ρ_w: latent correlations averaged over the pool, with the assumed ones averaged in.
 
-    - z, identity, pair, shape (K,): probit rates in increasing order; ρ̂_s and ρ̂_w at each.
-    - rho_identity, rho_pair: ρ_s and ρ_w: averages over the pool, with the assumed correlations averaged in.
-    - people: n: how many people's worth of data they rest on.
+    `people` is n: how many people's worth of data they rest on.
     """
 
-    z: FloatArray
-    identity: FloatArray
-    pair: FloatArray
     rho_identity: float
     rho_pair: float
     people: float
-
-    @staticmethod
-    def of(rho_identity: float, rho_pair: float, people: float) -> Correlations:
-        """Averages alone, as for a study that has no data yet."""
-        return Correlations(np.empty(0), np.empty(0), np.empty(0), rho_identity, rho_pair, people)
 
 
 @dataclass(frozen=True)

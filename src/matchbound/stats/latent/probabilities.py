@@ -80,12 +80,12 @@ def excess_of_two(h: ArrayLike, k: ArrayLike, rho: ArrayLike) -> FloatArray:
     return np.asarray(angle / (2.0 * np.pi) * inside)
 
 
-def implied_correlation(z: ArrayLike, target: ArrayLike, start: ArrayLike | None = None) -> FloatArray:
+def implied_correlation(z: ArrayLike, target: ArrayLike) -> FloatArray:
     """The ρ within ±HIGHEST with Φ₂(z, z; ρ) − Φ(z)² = target: Newton steps in arcsin ρ inside a shrinking bracket."""
     z, target = np.broadcast_arrays(np.asarray(z, dtype=np.float64), np.asarray(target, dtype=np.float64))
     edge = float(np.arcsin(HIGHEST))
     low, high = np.full(z.shape, -edge), np.full(z.shape, edge)
-    angle = np.full(z.shape, 0.2) if start is None else np.arcsin(np.broadcast_to(start, z.shape)).copy()
+    angle = np.full(z.shape, 0.2)
     least, most = _excess_at_angle(z, low), _excess_at_angle(z, high)
     settled = (target <= least) | (target >= most)
     angle = np.where(target <= least, low, np.where(target >= most, high, angle))
