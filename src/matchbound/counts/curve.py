@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
+from matchbound.arraytypes import FloatArray, IntArray, LabelArray
 from matchbound.counts.cells import tally_of_rows
 from matchbound.counts.tally import PairTable, Tally
 from matchbound.errors import DataError
@@ -176,16 +176,12 @@ class SortedCurve(CurveTally):
     @cached_property
     def impostor_rows(self) -> IntArray:
         """Rows of impostor comparisons, strictest first, shape (N,)."""
-        impostor: BoolArray = self.a != self.b
-        rows: IntArray = self.order[impostor[self.order]].astype(np.int64)
-        return rows
+        return np.asarray(self.order[(self.a != self.b)[self.order]], dtype=np.int64)
 
     @cached_property
     def genuine_rows(self) -> IntArray:
         """Rows of genuine comparisons, strictest first, shape (T,)."""
-        genuine: BoolArray = self.a == self.b
-        rows: IntArray = self.order[genuine[self.order]].astype(np.int64)
-        return rows
+        return np.asarray(self.order[(self.a == self.b)[self.order]], dtype=np.int64)
 
     @cached_property
     def first(self) -> IntArray:

@@ -22,9 +22,12 @@ class UnitCurve(CurveTally):
     identities with genuine comparisons, float64. FAR and FRR are these over the numbers of units.
 
     - pooled: the curve with every step that it was made from; the points are the same.
+    - genuine_weights, impostor_weights, shapes (T,), (N,): 1/g_i and 1/m_ij of each comparison, strictest first.
     """
 
     pooled: SortedCurve = field(repr=False)
+    genuine_weights: FloatArray = field(repr=False)
+    impostor_weights: FloatArray = field(repr=False)
     weighting: ClassVar[str] = "identities"
 
     @property
@@ -39,20 +42,6 @@ class UnitCurve(CurveTally):
     def trials(self) -> tuple[int, int]:
         """Impostor and genuine comparisons behind the units."""
         return self.pooled.trials
-
-    @cached_property
-    def impostor_weights(self) -> FloatArray:
-        """1/m_ij of each impostor comparison, strictest first, shape (N,)."""
-        number, table = self.pooled.pairs
-        result: FloatArray = (1.0 / table.count)[number]
-        return result
-
-    @cached_property
-    def genuine_weights(self) -> FloatArray:
-        """1/g_i of each genuine comparison, strictest first, shape (T,)."""
-        g = self.pooled.genuine_comparisons
-        result: FloatArray = (1.0 / np.maximum(g, 1))[self.pooled.owner]
-        return result
 
     def tally_at(self, points: IntArray) -> Tally:
         """Σ_j y_ij and y_i of each identity at some of the thresholds, with the sums of pairs; float64."""
@@ -102,10 +91,11 @@ def unit_curve(curve: SortedCurve) -> UnitCurve:
     number, table = curve.pairs
     size = curve.n_identities
     present = curve.genuine_comparisons > 0
-    matched = _running((1.0 / table.count)[number], curve.false_matches)
-    weights = (1.0 / np.maximum(curve.genuine_comparisons, 1))[curve.owner]
+    genuine_weights = (1.0 / np.maximum(curve.genuine_comparisons, 1))[curve.owner]
+    impostor_weights = (1.0 / table.count)[number]
+    matched = _running(impostor_weights, curve.false_matches)
     people = int(np.count_nonzero(present))
-    missed = np.clip(people - _running(weights, curve.genuine_matches), 0.0, people)
+    missed = np.clip(people - _running(genuine_weights, curve.genuine_matches), 0.0, people)
     missed[curve.false_nonmatches == 0] = 0.0
     matched[curve.false_matches == curve.n_impostor] = table.count.size
     partners = np.bincount(table.first, minlength=size) + np.bincount(table.second, minlength=size)
@@ -119,6 +109,8 @@ def unit_curve(curve: SortedCurve) -> UnitCurve:
         impostor_comparisons=partners.astype(np.int64),
         instances=None,
         pooled=curve,
+        genuine_weights=genuine_weights,
+        impostor_weights=impostor_weights,
     )
 
 
