@@ -16,7 +16,7 @@ import numpy as np
 
 from matchbound.arraytypes import BoolArray, FloatArray
 from matchbound.errors import MissingExtraError
-from matchbound.show.figure import Axis, Bars, Figure
+from matchbound.show.figures import Axis, Bars, Figure
 from matchbound.show.numbers import level_text, percent, span
 from matchbound.show.section import MARKS, Document, Section, Slider, sentence_of
 from matchbound.show.terms import say

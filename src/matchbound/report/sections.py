@@ -17,8 +17,7 @@ from matchbound.show.columns import (
     with_interval,
 )
 from matchbound.show.differences import comparison_section, group_section
-from matchbound.show.figure import Mark
-from matchbound.show.figures import det_figure, roc_figure, scores_figure
+from matchbound.show.figures import Mark, det_figure, roc_figure, scores_figure
 from matchbound.show.numbers import MINUS, count_text, level_text, percent, span, target_text, times_text
 from matchbound.show.section import Card, Document, Section, verdict_of
 from matchbound.show.tables import Column, Table, table

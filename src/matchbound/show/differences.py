@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from matchbound.results.difference import FamilyRow
     from matchbound.results.groups import GroupRates
     from matchbound.results.interval import Interval
-    from matchbound.show.figure import Figure
+    from matchbound.show.figures import Figure
 
 # Pairs of systems that a sentence lists by name; of more it tells the number.
 MOST_PAIRS = 6

@@ -13,8 +13,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import MissingExtraError, UsageError
-from matchbound.show.figure import Axis, Figure, Line
-from matchbound.show.figures import det_figure, roc_figure
+from matchbound.show.figures import Axis, Figure, Line, det_figure, roc_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

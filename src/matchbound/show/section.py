@@ -10,7 +10,6 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from matchbound.metrics import unit_of
-from matchbound.show.figure import Figure
 from matchbound.show.numbers import target_text
 from matchbound.show.records import Record
 from matchbound.show.tables import BOLD, LEAST, PLAIN, Table, terminal_width, wrapped
@@ -18,6 +17,7 @@ from matchbound.show.terms import say
 
 if TYPE_CHECKING:
     from matchbound.results.claims import Claim
+    from matchbound.show.figures import Figure
 
 # The sign of each verdict, beside its word; others have a question mark.
 MARKS = {"shown": "✓", "refuted": "✗"}
