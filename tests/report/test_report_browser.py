@@ -67,10 +67,7 @@ def blurred(data: mb.Comparisons | mb.Embeddings, seed: int = 1) -> mb.Compariso
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[mb.Comparisons | mb.Embeddings, Path]]:
     folder = tmp_path_factory.mktemp("pages")
     made: dict[str, tuple[mb.Comparisons | mb.Embeddings, Path]] = {}
-    sources: dict[str, mb.Comparisons | mb.Embeddings] = {
-        "similarity": mb.demo_data(n_identities=60),
-        "distance": distances(),
-    }
+    sources: dict[str, mb.Comparisons | mb.Embeddings] = {"similarity": mb.demo_data(), "distance": distances()}
     others = {
         "similarity": [blurred(sources["similarity"])],
         "distance": [blurred(sources["distance"], k) for k in (1, 2)],
