@@ -16,7 +16,7 @@ import naive_compare as naive
 from matchbound.calls.comparison import compare, compare_all
 from matchbound.calls.groups import by_group
 from matchbound.counting.recount import tally_comparisons
-from matchbound.counts.joint import JointTally, join
+from matchbound.counts.tally import JointTally, join
 from matchbound.stats import families
 from matchbound.stats.families import Largest, adjusted_level, gaussian_largest, normal_scores, scores_of
 from strategies import comparisons, tables

@@ -16,8 +16,7 @@ from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.counting.recount import EXACT_COMPARISONS, Source, rank_scores, tally_comparisons
 from matchbound.counting.run import Executor, Progress, RunOptions
 from matchbound.counting.sources import AnySource, recount_of
-from matchbound.counts.joint import JointTally, join
-from matchbound.counts.tally import Tally
+from matchbound.counts.tally import JointTally, Tally, join
 from matchbound.counts.unit_curve import sorted_curve, unit_curve
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
@@ -30,10 +29,9 @@ from matchbound.results.difference import IdentityDifference, RateDifference, Sy
 from matchbound.results.error_rates import error_rates
 from matchbound.results.interval import check_rate, named
 from matchbound.results.rates import WEIGHTINGS
-from matchbound.stats.differences import JointSums
+from matchbound.stats.differences import DifferenceModel, JointSums, fit_difference, paired_ranks
 from matchbound.stats.dyadic import effective_number
 from matchbound.stats.latent import design_of, unit_design
-from matchbound.stats.latent.differences import DifferenceModel, fit_difference, paired_ranks
 from matchbound.stats.variance import unit_joint, unit_rate
 
 # The latent model of a difference is fitted to as many identities as make about this many comparisons.

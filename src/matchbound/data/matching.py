@@ -24,15 +24,18 @@ Source = Comparisons | Embeddings
 class Matched:
     """Systems on the same comparisons, in the same order, with the same identities; all of one kind.
 
-    - matched: comparisons (or instances, for embeddings) that all systems have.
-    - unmatched: how many each system had besides.
+    - unmatched: how many comparisons (or instances, for embeddings) each system had besides.
     - how: what they were matched by, in words.
     """
 
     systems: tuple[Comparisons, ...] | tuple[Embeddings, ...]
-    matched: int
     unmatched: tuple[int, ...]
     how: str
+
+    @property
+    def matched(self) -> int:
+        """Comparisons (or instances, for embeddings) that all systems have."""
+        return len(self.systems[0])
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -81,10 +84,10 @@ def _match_embeddings(systems: list[Embeddings]) -> Matched:
         rows, how = [np.arange(len(first))] * len(systems), "row"
     else:
         rows, how = _common(_instance_keys(systems), "instance"), "identity and instance"
-    people, size = Coded(first.identities, first.codes[rows[0]]), int(rows[0].size)
+    people = Coded(first.identities, first.codes[rows[0]])
     base = first if np.array_equal(rows[0], np.arange(len(first))) else first.take(rows[0], people)
     others = [source.take(row, people) for source, row in zip(systems[1:], rows[1:], strict=True)]
-    return Matched((base, *others), size, tuple(len(source) - size for source in systems), how)
+    return Matched((base, *others), tuple(len(source) - rows[0].size for source in systems), how)
 
 
 def _instance_keys(systems: Sequence[Embeddings]) -> list[IntArray]:
@@ -146,13 +149,12 @@ def _match_tables(systems: list[Comparisons]) -> Matched:
                     "comparisons cannot be matched; give instance_a= and instance_b= to every system"
                 )
         rows = _common(keys, how)
-    size = int(rows[0].size)
     base = first if np.array_equal(rows[0], np.arange(len(first))) else first.take(rows[0])
     others = [
         base.with_fields(score=other.score[row], distance=other.distance)
         for other, row in zip(systems[1:], rows[1:], strict=True)
     ]
-    return Matched((base, *others), size, tuple(len(source) - size for source in systems), how)
+    return Matched((base, *others), tuple(len(source) - rows[0].size for source in systems), how)
 
 
 def _comparison_keys(systems: list[Comparisons]) -> list[IntArray]:
@@ -174,19 +176,15 @@ def _identity_pair_keys(systems: list[Comparisons]) -> list[IntArray]:
 def _by_occurrence(keys: list[IntArray]) -> list[IntArray]:
     """Tell the second time that a key occurs from the first."""
     _, codes = encode(*keys)
-    times = [_times(code) for code in codes]
-    most = max(int(t.max(initial=0)) for t in times) + 1
-    return [code * np.int64(most) + t for code, t in zip(codes, times, strict=True)]
+    most = max(code.size for code in codes)
+    return [code * np.int64(most) + _times(code) for code in codes]
 
 
 def _times(code: IntArray) -> IntArray:
     """How often the value of each row occurred in earlier rows."""
     order = np.argsort(code, kind="stable")
-    ranked = code[order]
-    starts = np.flatnonzero(np.diff(ranked, prepend=-1))
-    rank = np.arange(code.size) - np.repeat(starts, np.diff(starts, append=code.size))
     times = np.empty(code.size, dtype=np.int64)
-    times[order] = rank
+    times[order] = np.arange(code.size) - np.searchsorted(code[order], code[order])
     return times
 
 

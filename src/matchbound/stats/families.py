@@ -29,8 +29,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counts.joint import JointTally
-from matchbound.counts.tally import ImpostorTally, PairTable
+from matchbound.counts.tally import ImpostorTally, JointTally, PairTable
 from matchbound.stats.gaps import GroupMoments, gap_statistic, group_moments, without_leverage
 from matchbound.stats.resampling import block_rng, seed_of
 

@@ -24,8 +24,7 @@ from typing import Any
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counts.joint import JointTally
-from matchbound.counts.tally import AllPairs, ImpostorTally, PairTable, Part, Tally, exact_dot
+from matchbound.counts.tally import AllPairs, ImpostorTally, JointTally, PairTable, Part, Tally, exact_dot
 from matchbound.stats.dyadic import bias_factor, effective_number
 
 
