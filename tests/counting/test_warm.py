@@ -11,8 +11,6 @@ import pytest
 
 from matchbound import kernels
 from matchbound.cli.app import run
-from matchbound.errors import UsageError
-from matchbound.kernels.screen import Vnni256
 
 
 def test_warm_counts_on_every_path(capsys: Any) -> None:
@@ -22,45 +20,26 @@ def test_warm_counts_on_every_path(capsys: Any) -> None:
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize(("name", "code"), [("avx2", 0), ("generic", 0), ("fast", 1)])
-def test_the_environment_names_the_processor(name: str, code: int) -> None:
-    script = "from matchbound.kernels.emit import processor_has as has; assert not has('avx512f')"
-    setting = {**os.environ, "MATCHBOUND_CPU": name}
-    done = subprocess.run([sys.executable, "-c", script], env=setting, capture_output=True, text=True, check=False)
-    assert done.returncode == code, done.stderr
-    if code:
-        assert "MATCHBOUND_CPU must be one of avx2, avxvnni, generic; got 'fast'" in done.stderr
-
-
-@pytest.mark.skipif(not Vnni256.available(), reason="this processor has no VNNI on 256 bits")
-def test_vectors_of_256_bits_alone() -> None:
-    script = (
-        "from matchbound.kernels.screen import SCREENS;print([kind.__name__ for kind in SCREENS if kind.available()])"
-    )
-    setting = {**os.environ, "MATCHBOUND_CPU": "avxvnni"}
-    done = subprocess.run([sys.executable, "-c", script], env=setting, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "['Vnni256', 'Avx2', 'Portable']"
-
-
-def test_256_bits_need_an_instruction_for_bytes() -> None:
-    assert "+avxvnni" in kernels._with_vnni("+avx2,+avxvnni").split(",")
-    assert "+prefer-256-bit" in kernels._with_vnni("+avx2,+avx512vl,+avx512vnni").split(",")
-    with pytest.raises(UsageError, match="neither AVX-VNNI nor AVX-512 VNNI"):
-        kernels._with_vnni("+avx2,-avxvnni,+avx512vnni")
+VNNI256 = "+avx2,+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512vnni,+prefer-256-bit"
 
 
 @pytest.mark.parametrize(
-    ("system", "words", "found"),
-    [
-        ("linux", (1 << 20, 0), "+neon,+dotprod"),
-        ("linux", (1 << 20, 1 << 13), "+neon,+dotprod,+i8mm"),
-        ("linux", ((1 << 20) - 1, (1 << 13) - 1), "+neon"),
-        ("darwin", (0, 0), "+neon,+dotprod"),
-    ],
+    ("features", "kinds"), [("+avx2", ["Avx2", "Portable"]), (VNNI256, ["Vnni256", "Avx2", "Portable"])]
 )
-def test_products_of_bytes_on_arm(system: str, words: tuple[int, int], found: str) -> None:
+def test_screens_are_those_of_the_processor_that_is_compiled_for(features: str, kinds: list[str]) -> None:
+    script = "from matchbound.kernels.screen import SCREENS; print(*[k.__name__ for k in SCREENS if k.available()])"
+    setting = {**os.environ, "NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": features}
+    done = subprocess.run([sys.executable, "-c", script], env=setting, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == kinds
+
+
+@pytest.mark.parametrize(
+    ("system", "word", "found"),
+    [("linux", 1 << 20, "+neon,+dotprod"), ("linux", (1 << 20) - 1, "+neon"), ("darwin", 0, "+neon,+dotprod")],
+)
+def test_products_of_bytes_on_arm(system: str, word: int, found: str) -> None:
     """LLVM leaves them out of what it says of a host."""
-    assert kernels.with_byte_products("+neon", words, system) == found
+    assert kernels.with_byte_products("+neon", word, system) == found
 
 
 def test_what_was_compiled_is_loaded_without_what_compiling_needs() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.counting.threads import one_blas_thread
@@ -74,13 +74,13 @@ def impostor_pairs(source: Embeddings, size: int, rng: np.random.Generator) -> t
 
 
 class BlockScores:
-    """Scores of a block of rows with all rows from its first on, by a matrix product: right but for rounding."""
+    """Scores of blocks of rows with all rows from their first on, by products of float32: right but for rounding."""
 
-    def __init__(self, vectors: NDArray[Any], similarity: str, dtype: DTypeLike = np.float64) -> None:
+    def __init__(self, vectors: NDArray[Any], similarity: str) -> None:
         self.distance = similarity == "euclidean"
         if similarity == "cosine":  # lengths do not matter, and squares of long or short rows could not be held
             vectors = np.ldexp(vectors, -np.frexp(np.abs(vectors).max(axis=1, keepdims=True))[1])
-        rows = np.asarray(vectors, dtype=dtype)
+        rows = np.asarray(vectors, dtype=np.float32)
         squares = np.einsum("ij,ij->i", rows, rows)
         reach = float(squares.max(initial=0.0))
         if similarity == "cosine":
@@ -88,16 +88,15 @@ class BlockScores:
         self._vectors, self._squares = rows, squares
         self._slack = 16.0 * (rows.shape[1] + 8) * float(np.finfo(rows.dtype).eps) * reach
 
-    def block(self, rows: slice, columns: slice | None = None) -> NDArray[Any]:
-        """Scores of the rows with other rows, by default with all from ``rows.start`` on; shape (rows, columns)."""
-        columns = slice(rows.start, None) if columns is None else columns
-        product = self._vectors[rows] @ self._vectors[columns].T
+    def block(self, start: int, stop: int) -> NDArray[np.float32]:
+        """Scores of rows start..stop − 1 with all from `start` on, shape (stop − start, n − start)."""
+        product: NDArray[np.float32] = self._vectors[start:stop] @ self._vectors[start:].T
         if not self.distance:
-            return np.asarray(product)
+            return product
         product *= -2.0
-        product += self._squares[rows, None]
-        product += self._squares[columns]
-        return np.asarray(np.sqrt(np.maximum(product, 0.0)))
+        product += self._squares[start:stop, None]
+        product += self._squares[start:]
+        return np.sqrt(np.maximum(product, 0.0))
 
     def band(self, threshold: float) -> tuple[float, float]:
         """From which score of a block on, and up to which, rounding may have moved a score across a threshold.
@@ -114,7 +113,7 @@ class BlockScores:
 def impostor_products(source: Embeddings, rows: IntArray) -> NDArray[np.float32]:
     """Similarities of all impostor pairs among some rows, in single precision."""
     parts = [np.empty(0, dtype=np.float32)]
-    scores = BlockScores(source.vectors[rows], source.similarity, np.float32)
+    scores = BlockScores(source.vectors[rows], source.similarity)
     for _, block, later in _impostor_blocks(scores, source.codes[rows]):
         parts.append(-block[later] if source.distance else block[later])
     return np.concatenate(parts)
@@ -122,7 +121,7 @@ def impostor_products(source: Embeddings, rows: IntArray) -> NDArray[np.float32]
 
 def pairs_near(source: Embeddings, thresholds: FloatArray) -> tuple[IntArray, IntArray]:
     """Impostor pairs whose scores rounding may have moved across a threshold: rows (first, second)."""
-    scores = BlockScores(source.vectors, source.similarity, np.float32)
+    scores = BlockScores(source.vectors, source.similarity)
     bands = np.array(sorted(scores.band(float(t)) for t in thresholds))
     apart = bands[1:, 0] > np.maximum.accumulate(bands[:, 1])[:-1]
     starts = np.concatenate([[0], np.flatnonzero(apart) + 1])
@@ -141,7 +140,7 @@ def _impostor_blocks(scores: BlockScores, codes: IntArray) -> Iterator[tuple[int
     """Blocks of rows from `start` on with all rows from there on: (start, scores, which are impostor pairs)."""
     for start in range(0, codes.size, BLOCK):
         with one_blas_thread():  # a block is so small that a second thread only gets in the way
-            block = scores.block(slice(start, start + BLOCK))
+            block = scores.block(start, start + BLOCK)
         later = np.arange(block.shape[0])[:, None] < np.arange(block.shape[1])
         yield start, block, later & (codes[start : start + BLOCK, None] != codes[start:])
 
