@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from matchbound import scratch as room_module
 from matchbound.counting import allpairs as allpairs_module
-from matchbound.counting import layout as layout_module
 from matchbound.counting import screen as screen_module
-from matchbound.counting.allpairs import tally_embeddings
+from matchbound.counting.allpairs import Sizes, tally_embeddings
 from matchbound.counting.pairs import impostor_pairs
 from matchbound.counting.partial import _at_thresholds, _run_up
 from matchbound.counting.run import RunOptions
@@ -87,10 +86,8 @@ def test_counts_equal_a_loop(
     rng = np.random.default_rng(seed)
     data = random_embeddings(rng, similarity, dtype, n=n)
     thresholds = some_thresholds(rng, data, count)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(layout_module.lay_out, "__defaults__", (span, layout_module.PIECE_ROWS))
-        patch.setattr(allpairs_module, "PIECE_ROWS", max(span // 4, 2))
-        tally = tally_embeddings(data, thresholds, RunOptions(workers=workers), pairs=pairs, prune=prune)
+    sizes = Sizes(span, max(span // 4, 2))
+    tally = tally_embeddings(data, thresholds, RunOptions(workers=workers), pairs=pairs, prune=prune, sizes=sizes)
     np.testing.assert_array_equal(tally.thresholds, thresholds)
     assert_equal(tally, tally_by_loop(data, thresholds), pairs=pairs)
 
@@ -110,10 +107,8 @@ def test_dense_blocks_equal_a_loop(seed: int, similarity: Any, sizes: list[int])
     lowest = int(rng.integers(0, 10))
     every = np.unique(np.concatenate([scores[:: max(1, scores.size // 30)], [scores[0] - 1.0, scores[-1] + 1.0]]))
     thresholds = np.concatenate([every[lowest:], every[lowest : lowest + 1]])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(allpairs_module, "DENSE_SHARE", -1.0)
-        patch.setattr(layout_module.lay_out, "__defaults__", (128, layout_module.PIECE_ROWS))
-        tally = tally_embeddings(data, thresholds, RunOptions(workers=1), prune="none")
+    sizes = Sizes(span_rows=128, dense_share=-1.0)
+    tally = tally_embeddings(data, thresholds, RunOptions(workers=1), prune="none", sizes=sizes)
     assert_equal(tally, tally_by_loop(data, thresholds), pairs=False)
 
 
@@ -132,15 +127,14 @@ def test_a_few_thresholds_twice_among_many(similarity: Any, step: int) -> None:
     assert_equal(tally_embeddings(data, mixed, RunOptions(workers=1)), tally_by_loop(data, mixed), pairs=False)
 
 
-def test_dense_blocks_at_more_thresholds_than_fit_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dense_blocks_at_more_thresholds_than_fit_a_key() -> None:
     """More than 2,048 of them: pairs with up to 32 comparisons are booked in another way."""
     rng = np.random.default_rng(12)
     data = Embeddings(
         rng.standard_normal((60, 4)), np.repeat(np.arange(16), [1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 9, 1, 1, 2, 8, 9])
     )
-    monkeypatch.setattr(allpairs_module, "DENSE_SHARE", -1.0)
     thresholds = np.sort(rng.uniform(-1, 1, 2100))
-    tally = tally_embeddings(data, thresholds, RunOptions(workers=1), prune="none")
+    tally = tally_embeddings(data, thresholds, RunOptions(workers=1), prune="none", sizes=Sizes(dense_share=-1.0))
     few = rng.choice(thresholds.size, 40, replace=False)
     expected = tally_by_loop(data, thresholds[few])
     np.testing.assert_array_equal(tally.impostor.errors[few], expected["impostor_errors"])
@@ -196,16 +190,14 @@ def test_vectors_of_the_smallest_numbers(dtype: Any, similarity: Any) -> None:
 
 @pytest.mark.parametrize("prune", ["none", *SCREENED])
 @pytest.mark.parametrize("count", [1, 40])
-def test_an_identity_with_half_of_all_rows(count: int, prune: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layout_module.lay_out, "__defaults__", (200, 64))
-    monkeypatch.setattr(allpairs_module, "SCREENED_PIECE_ROWS", 130)
+def test_an_identity_with_half_of_all_rows(count: int, prune: Any) -> None:
     rng = np.random.default_rng(10)
     identity = np.where(rng.random(900) < 0.5, 0, rng.integers(1, 150, size=900))
     vectors = rng.standard_normal((150, 8))[identity] + rng.standard_normal((900, 8))
     data = Embeddings(vectors.astype(np.float32), identity)
     rows = data.comparisons()
     thresholds = np.quantile(rows.score, np.linspace(0.02, 0.999, count)) if count > 1 else np.array([0.9])
-    tally = tally_embeddings(data, thresholds, pairs=True, prune=prune)
+    tally = tally_embeddings(data, thresholds, pairs=True, prune=prune, sizes=Sizes(200, 64, 130))
     for k in (0, count // 2, count - 1):
         matched = rows.score >= thresholds[k]
         failed = np.bincount(rows.a[rows.genuine & ~matched], minlength=rows.n_identities)
@@ -348,27 +340,6 @@ def test_real_data_equal_brute_force(name: str, similarity: Any, prune: Any) -> 
     assert accepted.sum() > 10_000
     np.testing.assert_array_equal(tally.impostor.errors[0], accepted)
     np.testing.assert_array_equal(tally.genuine.errors[0], rejected)
-
-
-@pytest.mark.parametrize("similarity", ["cosine", "euclidean"])
-def test_the_dense_path_counts_what_the_table_counts(similarity: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thousand thresholds over nearly all scores, half of them scores: dense blocks, sparse blocks, a table."""
-    from matchbound.counting.recount import tally_comparisons
-
-    rng = np.random.default_rng(9)
-    sizes = np.minimum(rng.geometric(0.15, 70), 40)
-    centres = rng.standard_normal((sizes.size, 40))
-    vectors = np.repeat(centres, sizes, axis=0) + 0.8 * rng.standard_normal((int(sizes.sum()), 40))
-    data = Embeddings(vectors.astype(np.float32), np.repeat(np.arange(sizes.size), sizes), similarity)
-    table = data.comparisons()
-    grid = np.concatenate([rng.choice(table.score, 500), np.quantile(table.score, np.linspace(0.001, 0.95, 500))])
-    expected = tally_comparisons(table, grid, pairs=False)
-    for share in (-1.0, 2.0):
-        monkeypatch.setattr(allpairs_module, "DENSE_SHARE", share)
-        made = tally_embeddings(data, grid)
-        assert np.array_equal(made.genuine.errors, expected.genuine.errors)
-        for name in ("comparisons", "errors", "sum_nm", "sum_nn"):
-            assert np.array_equal(getattr(made.impostor, name), getattr(expected.impostor, name)), (share, name)
 
 
 def test_counts_by_bin_become_counts_by_threshold() -> None:

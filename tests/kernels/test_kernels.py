@@ -22,8 +22,7 @@ from test_allpairs import assert_equal
 
 import matchbound as mb
 import naive_kernels as naive
-from matchbound.counting import allpairs as allpairs_module
-from matchbound.counting.allpairs import tally_embeddings
+from matchbound.counting.allpairs import Sizes, tally_embeddings
 from matchbound.counting.run import RunOptions
 from matchbound.stats import resampling
 from naive_scale import tally_by_loop
@@ -253,14 +252,14 @@ def test_kernels_equal_their_twins_on_what_the_library_gives_them() -> None:
 
 
 @pytest.mark.parametrize("name", BY_RESULT)
-def test_kernels_that_keep_books_tally_what_a_loop_tallies(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_that_keep_books_tally_what_a_loop_tallies(name: str) -> None:
     how: dict[str, Any] = BY_RESULT[name]
-    monkeypatch.setattr(allpairs_module, "DENSE_SHARE", how["share"])
+    sizes = Sizes(dense_share=how["share"])
     for similarity in ("cosine", "euclidean"):
         data = _embeddings(similarity)
         thresholds = np.quantile(data.comparisons().score, np.linspace(0.2, 0.9, how["count"]))
         with twins_beside({name}) as calls:
-            tally = tally_embeddings(data, thresholds, RunOptions(workers=1), prune=how["prune"])
+            tally = tally_embeddings(data, thresholds, RunOptions(workers=1), prune=how["prune"], sizes=sizes)
         assert calls[name] > 0
         assert_equal(tally, tally_by_loop(data, thresholds), pairs=False)
 

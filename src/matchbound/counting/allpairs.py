@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 from matchbound.arraytypes import FloatArray
 from matchbound.counting.checkpoint import fingerprint
 from matchbound.counting.factors import Factors, make_factors
-from matchbound.counting.layout import PIECE_ROWS, Layout, Piece, lay_out
+from matchbound.counting.layout import Layout, Piece, lay_out
 from matchbound.counting.partial import PartialTally, finish, sums_may_wrap
 from matchbound.counting.run import RunOptions, run_all
 from matchbound.counting.screen import COSTS, FEWEST_ROWS, screen_that_pays
@@ -27,11 +27,24 @@ if TYPE_CHECKING:
     from matchbound.kernels.grid import Grid
     from matchbound.kernels.screen import Screen
 
-SCREENED_PIECE_ROWS = 1024
-# Where a larger share of a block reaches a threshold, all its comparisons are binned at once: a thousand thresholds of
-# 6,000 to 20,000 vectors then take 1.9 to 4.8 matrix products instead of 4.5 to 10.5.
-DENSE_SHARE = 0.05
 WORD = 64
+
+
+class Sizes(NamedTuple):
+    """How all pairs are cut, and what is counted in which way. The counts do not depend on it.
+
+    - span_rows, piece_rows, screened_piece_rows: see `matchbound.counting.layout`.
+    - dense_share: where a larger share of a block reaches a threshold, all its comparisons are binned at once: a
+      thousand thresholds of 6,000 to 20,000 vectors then take 1.9 to 4.8 matrix products instead of 4.5 to 10.5.
+    """
+
+    span_rows: int = 1024
+    piece_rows: int = 256
+    screened_piece_rows: int = 1024
+    dense_share: float = 0.05
+
+
+SIZES = Sizes()
 
 
 # Whether to screen comparisons (`matchbound.counting.screen`), and with which instructions.
@@ -45,6 +58,7 @@ def tally_embeddings(
     *,
     pairs: bool = False,
     prune: Pruning | None = None,
+    sizes: Sizes = SIZES,
 ) -> Tally:
     """Tally every pair of rows at every threshold; the counts are those of the float64 scores, exactly.
 
@@ -55,7 +69,7 @@ def tally_embeddings(
     options = options or RunOptions()
     given, distinct, place = sorted_thresholds(thresholds, source.distance)
     kept = pairs or sums_may_wrap(source.instance_counts)  # sums of exact numbers per pair cannot wrap around
-    job = make_job(source, distinct, kept, prune, options.workers)
+    job = make_job(source, distinct, kept, prune, options.workers, sizes)
     shape = (job.n_identities, job.thresholds.size)
 
     def mark() -> str:
@@ -82,13 +96,15 @@ class AllPairsJob:
     n_identities: int
     pairs: bool
     prune: Pruning | None
+    sizes: Sizes = SIZES
 
     def __reduce__(self) -> tuple[Any, ...]:
         """What goes to another process is the data; the rest is made there, as its processor likes it."""
         codes = np.empty_like(self.layout.owner)
         codes[self.layout.order] = self.layout.owner
         similarity = self.factors.similarity
-        return prepare_job, (self.raw, codes, self.n_identities, similarity, self.thresholds, self.pairs, self.prune)
+        parts = (self.raw, codes, self.n_identities, similarity, self.thresholds, self.pairs, self.prune)
+        return prepare_job, (*parts, 1, self.sizes)
 
     @property
     def n_blocks(self) -> int:
@@ -124,6 +140,7 @@ def make_job(
     pairs: bool,
     prune: Pruning | None = None,
     workers: int | None = None,
+    sizes: Sizes = SIZES,
 ) -> AllPairsJob:
     """Prepare a run at thresholds among oriented scores, ascending.
 
@@ -136,7 +153,9 @@ def make_job(
         wide = room_for((raw.shape[0], raw.shape[1]))
         wide[:] = raw
         raw = wide
-    return prepare_job(raw, source.codes, source.n_identities, source.similarity, thresholds, pairs, prune, workers)
+    return prepare_job(
+        raw, source.codes, source.n_identities, source.similarity, thresholds, pairs, prune, workers, sizes
+    )
 
 
 def prepare_job(
@@ -147,20 +166,21 @@ def prepare_job(
     thresholds: FloatArray,
     pairs: bool,
     prune: Pruning | None,
-    workers: int | None = 1,
+    workers: int | None,
+    sizes: Sizes,
 ) -> AllPairsJob:
     """The same from vectors, shape (n, d), and the identity of each, shape (n,)."""
     from matchbound.kernels.exact import CODES, row_lengths
 
     with one_blas_thread():
         lengths, scales = row_lengths(raw, CODES[similarity])
-        one = thresholds.size == 1
-        layout = lay_out(codes, n_identities, piece_rows=PIECE_ROWS if one else PIECE_ROWS * 3 // 4)
+        rows = sizes.piece_rows if thresholds.size == 1 else sizes.piece_rows * 3 // 4
+        layout = lay_out(codes, n_identities, sizes.span_rows, rows)
         factors = make_factors(raw, layout.order, lengths, scales, similarity, workers)
         screen = _choose_screen(layout, factors, thresholds, prune, workers)
         if screen is not None:
-            layout = replace(layout, piece_rows=SCREENED_PIECE_ROWS)
-    return AllPairsJob(layout, factors, screen, thresholds, raw, lengths, scales, n_identities, pairs, prune)
+            layout = replace(layout, piece_rows=sizes.screened_piece_rows)
+    return AllPairsJob(layout, factors, screen, thresholds, raw, lengths, scales, n_identities, pairs, prune, sizes)
 
 
 def _choose_screen(
@@ -268,7 +288,7 @@ class AllPairsWorker:
             tile = self._tile(piece, cut, band)
             block = self._block(piece, tile)
             used = block.product[: piece.rows * block.stride]
-            if may_be_dense and share_of_hits(used, np.float32(cut)) > DENSE_SHARE:
+            if may_be_dense and share_of_hits(used, np.float32(cut)) > job.sizes.dense_share:
                 bin_dense_block(block, tile, self._rows, grid, books, sums)
             else:
                 bin_block(block, tile, self._rows, grid, books, sums)

@@ -18,8 +18,6 @@ import numpy as np
 
 from matchbound.arraytypes import IntArray
 
-SPAN_ROWS = 1024
-PIECE_ROWS = 256
 MAX_BLOCKS = 2048
 TASKS_PER_BLOCK = 4
 
@@ -115,7 +113,7 @@ class Layout:
         return found
 
 
-def lay_out(codes: IntArray, n_identities: int, span_rows: int = SPAN_ROWS, piece_rows: int = PIECE_ROWS) -> Layout:
+def lay_out(codes: IntArray, n_identities: int, span_rows: int, piece_rows: int) -> Layout:
     """Cut all pairs of rows into blocks; depends on the identities only, never on the workers."""
     order = np.argsort(codes, kind="stable").astype(np.int64)
     owner = np.ascontiguousarray(codes[order])
