@@ -132,20 +132,8 @@ def test_thresholds_of_a_report_do_not_spoil_its_checkpoint(
     assert said(target) == expected
 
 
-@pytest.mark.parametrize("verb", ["roc", "report"])
-def test_a_checkpoint_of_something_else_is_refused(
-    faces: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str
-) -> None:
-    state = tmp_path / "run.npz"
-    state.write_bytes(b"not a checkpoint")
-    assert main([*commands(faces, tmp_path / "out.txt")[verb], "--checkpoint", str(state)]) == 1
-    assert "not a checkpoint" in capsys.readouterr().err
-    assert not (tmp_path / "out.txt").exists()
-
-
-@pytest.mark.parametrize("verb", ["roc", "report"])
 def test_an_address_without_a_scheduler_is_said(
-    faces: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], verb: str
+    faces: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     distributed = pytest.importorskip("distributed")
 
@@ -153,7 +141,7 @@ def test_an_address_without_a_scheduler_is_said(
         raise OSError("Timed out")
 
     monkeypatch.setattr(distributed, "Client", refuse)
-    assert main([*commands(faces, tmp_path / "out.txt")[verb], "--dask", "tcp://127.0.0.1:1"]) == 1
+    assert main([*commands(faces, tmp_path / "out.txt")["roc"], "--dask", "tcp://127.0.0.1:1"]) == 1
     assert "no scheduler answers at tcp://127.0.0.1:1" in capsys.readouterr().err
 
 
