@@ -140,7 +140,7 @@ def test_the_union_rule_takes_the_level_of_the_authors(capsys: pytest.CaptureFix
     words = (FILE, "--far", "0.05", "--method", "union", "--quiet")
     default, named = run_json(capsys, *words), run_json(capsys, *words, "--level-far", "0.9")
     assert default["results"] == named["results"]
-    (half,) = run_json(capsys, *words, "--level-far", "0.5")["results"]
+    half = run_json(capsys, *words, "--level-far", "0.5")["results"][0]
     interval = roc(golden_table("larger")).at_far(0.05).interval("union", level_far=0.5)
     assert tuple(interval) == (half["low"], half["high"])
     assert main(["roc", *words, "--level-far", "best"]) == 2
