@@ -140,15 +140,16 @@ def test_data_know_where_they_came_from(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["e.npz", "e.npy"])
 def test_arrays_are_those_that_were_read(name: str, tmp_path: Path) -> None:
     """Whatever becomes of the file: a mapped one that was cut short ended the process."""
-    path, labels = tmp_path / name, np.arange(ROWS) // 2
+    path = tmp_path / name
     if name == "e.npz":
         embeddings(path)
     else:
         np.save(path, vectors())
-        np.save(tmp_path / "labels.npy", labels)
+        np.save(tmp_path / "labels.npy", np.arange(ROWS) // 2)
     data = mb.read(path)
+    assert isinstance(data, mb.Embeddings)
     os.truncate(path, 200_000)
-    assert mb.evaluate(data, 0.3).far.errors == mb.evaluate(mb.Embeddings(vectors(), labels), 0.3).far.errors
+    np.testing.assert_array_equal(data.vectors, vectors())
     with pytest.raises(mb.DataError, match="changed while"):
         data.origin[0].check()
 

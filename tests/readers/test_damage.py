@@ -9,12 +9,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pyarrow import feather, parquet
 
 import matchbound as mb
-from matchbound.data.labels import Coded, encode, merge
 
 HERE = Path(__file__).resolve().parents[1] / "data" / "readers"
 
@@ -104,20 +101,6 @@ def test_damaged_binary(kind: str, tmp_path: Path) -> None:
         except mb.UsageError:
             assert kind == "npy"  # the first file is no array any more, so two files need a reader
     assert False in outcomes
-
-
-@given(
-    st.lists(st.lists(st.sampled_from(["", "b", "a", "zz", "Ü"]), min_size=1, max_size=5), min_size=1, max_size=3),
-    st.integers(0, 2**32 - 1),
-)
-def test_merge_equals_encode(tables: list[list[str]], seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    columns = [Coded(np.asarray(t), rng.integers(0, len(t), size=int(rng.integers(0, 9)))) for t in tables]
-    labels, codes = merge(*columns)
-    wanted_labels, wanted = encode(*(column.decoded() for column in columns))
-    assert labels.tolist() == wanted_labels.tolist()
-    for found, true in zip(codes, wanted, strict=True):
-        assert found.tolist() == true.tolist()
 
 
 @pytest.mark.parametrize("n_names", [3, 2_000_000], ids=["few names", "many names"])

@@ -49,7 +49,7 @@ def told(call: Any) -> Any:
 LINES = ("one", "one two", "one two three", "one two three four")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     contents(),
     st.sampled_from([(1,), (2,), (3, 4), (2, 3)]),
@@ -197,11 +197,11 @@ def test_labels_beside_an_array_are_not_read_without_end(tmp_path: Path) -> None
 
 
 def test_a_wide_table_takes_time_by_its_columns(tmp_path: Path) -> None:
-    """Columns were taken out of the table one by one: 15,000 of them took minutes."""
+    """Columns were taken out of the table one by one: 15,000 of them took minutes, and 8,000 half a minute."""
     import time
 
-    names, row = ",".join(f"f{k}" for k in range(15_000)), "1," * 14_999
+    names, row = ",".join(f"f{k}" for k in range(8_000)), "1," * 7_999
     (tmp_path / "x.csv").write_text(f"identity,{names}\n" + f"a,{row}1\nb,{row}0\n" * 3)
     begun = time.process_time()
-    assert mb.read(tmp_path / "x.csv").vectors.shape == (6, 15_000)
-    assert time.process_time() - begun < 6
+    assert mb.read(tmp_path / "x.csv").vectors.shape == (6, 8_000)
+    assert time.process_time() - begun < 3

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import matchbound as mb
 from matchbound.cli import main
-from matchbound.files.opening import reporting
 from matchbound.readers import text as text_reader
 from matchbound.readers.scan import scan_scores
 
@@ -83,21 +82,6 @@ def test_decimal_commas(delimiter: str, tmp_path: Path) -> None:
     vectors = put(tmp_path / "e.csv", "identity;feature_0;feature_1\na;0,5;1\nb;1;0,5\n".replace(";", delimiter))
     data = mb.read(vectors)
     assert data.vectors.tolist() == [[0.5, 1.0], [1.0, 0.5]]
-
-
-def test_progress_while_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_reader, "BLOCK_BYTES", 1000)
-    path = put(tmp_path / "s.csv", "id_a,id_b,score\n" + "ann,eve,0.5\n" * 1000)
-    told: list[tuple[int, int]] = []
-    with reporting(lambda done, total: told.append((done, total))):
-        mb.read(path)
-    assert len(told) > 5
-    assert {total for _, total in told} == {path.stat().st_size}
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
-    assert told[-1][0] == path.stat().st_size - len("id_a,id_b,score\n")
-    count = len(told)
-    mb.read(path)
-    assert len(told) == count
 
 
 @pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")

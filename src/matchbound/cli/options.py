@@ -20,7 +20,7 @@ from matchbound.data.embeddings import Embeddings
 from matchbound.data.failures import Failures
 from matchbound.data.values import Missing
 from matchbound.errors import DataError, UsageError
-from matchbound.files.opening import is_address, local_path, open_input, reporting
+from matchbound.files.opening import is_address, local_path, open_input
 from matchbound.readers.read import READERS
 from matchbound.readers.scan import ScoreFile
 from matchbound.results.claims import percent_meant
@@ -36,8 +36,6 @@ OUTPUT = Group("Output", sort_key=4)
 LABORATORY = Group("For a laboratory", sort_key=5)
 # beyond these, a Parquet or text table stays on disk and is counted batch by batch
 LARGE_ROWS, LARGE_BYTES = 30_000_000, 2 << 30
-# reading a file shorter than this shows no progress
-LONG_BYTES = 64 << 20
 
 
 def choice(help: str, names: Sequence[str], *, several: bool = False, **more: Any) -> Parameter:
@@ -183,7 +181,7 @@ class Running(Working):
 
 
 @contextmanager
-def bar(what: str = "comparing", least: int = 0) -> Iterator[Any]:
+def bar() -> Iterator[Any]:
     """A progress bar with rate and time left, on a terminal only, and where there is much to do."""
     if RUN.get().quiet or not sys.stderr.isatty():
         yield None
@@ -192,12 +190,11 @@ def bar(what: str = "comparing", least: int = 0) -> Iterator[Any]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     shown = (TextColumn("{task.percentage:>3.0f}%"), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
-    drawn = Progress(TextColumn(what), BarColumn(), *shown, console=Console(stderr=True), transient=True)
-    task = drawn.add_task(what, total=None, rate="")
+    drawn = Progress(TextColumn("comparing"), BarColumn(), *shown, console=Console(stderr=True), transient=True)
+    task = drawn.add_task("comparing", total=None, rate="")
 
     def progress(done: int, total: int) -> None:
-        if max(done, total) >= least:
-            drawn.start()
+        drawn.start()
         speed = drawn.tasks[0].speed
         drawn.update(task, completed=done, total=total or None, rate=f"{speed:,.3g}/s" if speed else "")
 
@@ -323,15 +320,14 @@ class Reading:
         options = _reader_options(self.option) | ({} if group is None else {"group": group})
         if self.missing != "error":
             options["missing"] = self.missing
-        with bar("reading", LONG_BYTES) as progress, reporting(progress):
-            data = read(
-                names[0] if len(names) == 1 else names,
-                reader=self.reader,
-                distance=True if self.distance else None,
-                similarity=self.similarity,
-                repeats=self.repeats,
-                **options,
-            )
+        data = read(
+            names[0] if len(names) == 1 else names,
+            reader=self.reader,
+            distance=True if self.distance else None,
+            similarity=self.similarity,
+            repeats=self.repeats,
+            **options,
+        )
         return _remembered(data)
 
     def load_or_scan(self, files: Sequence[str], group: str | None = None) -> Comparisons | Embeddings | ScoreFile:

@@ -16,13 +16,13 @@ import tempfile
 import weakref
 import zlib
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Literal, NamedTuple, TypeVar
+from typing import IO, Any, Literal, NamedTuple
 
 from matchbound.errors import DataError, MissingExtraError, argument, plainly, without_secrets
 
@@ -68,12 +68,9 @@ _FOREIGN = {
 _ADDRESS = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+(://|::.*://)")
 _LOCAL = "file://"
 
-T = TypeVar("T")
 AnyPath = str | os.PathLike[str]
-Progress = Callable[[int, int], None]
 
 _watched: ContextVar[list[Input]] = ContextVar("watched")
-_progress: ContextVar[Progress] = ContextVar("progress")
 # Digests of what this process has read to the end: files by their stamp, pipes by name, standard input as ``-``.
 _digests: dict[Hashable, str] = {}
 
@@ -424,34 +421,19 @@ def local_path(path: AnyPath) -> AnyPath:
 
 
 @contextmanager
-def _setting(variable: ContextVar[T], value: T) -> Iterator[T]:
-    token = variable.set(value)
-    try:
-        yield value
-    finally:
-        variable.reset(token)
-
-
-def watching() -> AbstractContextManager[list[Input]]:
+def watching() -> Iterator[list[Input]]:
     """Collect the inputs that are opened inside the block, so that what was read can be named."""
-    return _setting(_watched, [])
+    opened: list[Input] = []
+    token = _watched.set(opened)
+    try:
+        yield opened
+    finally:
+        _watched.reset(token)
 
 
 def opened_inputs() -> list[Input]:
     """The inputs that the block has opened that watches; each file once."""
     return list({source.name: source for source in _watched.get([])}.values())
-
-
-def reporting(progress: Progress) -> AbstractContextManager[Progress]:
-    """Have long files that are read inside the block call ``progress(done, total)``, in bytes (total 0: unknown)."""
-    return _setting(_progress, progress)
-
-
-def report_progress(done: int, total: int) -> None:
-    """Say how much of a file has been read, to whoever listens."""
-    progress = _progress.get(None)
-    if progress is not None:
-        progress(done, total)
 
 
 def default_limit(size: int) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.data.comparisons import Comparisons
-from matchbound.data.embeddings import Embeddings
+from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.errors import DataError, plainly
 from matchbound.files.opening import MAX_BYTES, MAX_RATIO, Input
 from matchbound.readers.roles import PairRoles, RowRoles
@@ -75,56 +75,45 @@ def load_parquet_table(source: Input) -> Table:
 
 
 def read_parquet(sources: Sequence[Input], options: Options) -> Comparisons | Embeddings:
-    """Comparisons or embeddings from the needed columns of Parquet files."""
+    """Comparisons or embeddings from the needed columns of Parquet files, which must have the same columns."""
     parts: list[Any] = []
+    kinds: list[np.dtype[Any]] = []
+    rows = 0
     roles: PairRoles | RowRoles | None = None
     for source in sources:
         with open_parquet(source) as file:
-            roles = _same_roles(file, source, sources[0], options, roles)
+            before, roles = roles, options.roles(file.schema_arrow.names, source.name)
+            if before is not None and roles != before:
+                raise DataError(f"{source.name}: its columns differ from those of {sources[0].name}")
             if isinstance(roles, RowRoles):
-                break
+                kinds.append(vector_type(file.schema_arrow, roles, source.name))
+                check_size(file, roles.labels(), source)
+                rows += file.metadata.num_rows
+                continue
             wanted = [*roles.labels(), roles.score]
             check_size(file, wanted, source)
             parts.append(file.read(columns=wanted))
             source.check_bytes(parts[-1].nbytes)
     if isinstance(roles, RowRoles):
-        return _read_embeddings(sources, options)
+        return _read_embeddings(sources, roles, rows, np.result_type(*kinds), options.kind(_called(sources)))
     assert roles is not None
     table = _together(sources, parts)
     parts.clear()
     return build(table, roles, options)
 
 
-def _same_roles(
-    file: Any, source: Input, first: Input, options: Options, before: PairRoles | RowRoles | None
-) -> PairRoles | RowRoles:
-    """What the columns of a file are: the same as in the files before it."""
-    roles = options.roles(file.schema_arrow.names, source.name)
-    if before is not None and roles != before:
-        raise DataError(f"{source.name}: its columns differ from those of {first.name}")
-    return roles
-
-
-def _read_embeddings(sources: Sequence[Input], options: Options) -> Embeddings:
-    """Embeddings read batch by batch into one array, so that memory holds the vectors and little else.
+def _read_embeddings(
+    sources: Sequence[Input], roles: RowRoles, rows: int, dtype: np.dtype[Any], similarity: Similarity
+) -> Embeddings:
+    """Embeddings read batch by batch into one array of so many rows, so that memory holds the vectors and little else.
 
     An array beyond `matchbound.scratch.MEMORY_BYTES` is a temporary file.
     """
     import pyarrow as pa
 
-    rows, kinds, similarity = 0, [], options.kind(_called(sources))
-    roles: PairRoles | RowRoles | None = None
-    for source in sources:
-        with open_parquet(source) as file:
-            roles = _same_roles(file, source, sources[0], options, roles)
-            assert isinstance(roles, RowRoles)
-            kinds.append(vector_type(file.schema_arrow, roles, source.name))
-            check_size(file, roles.labels(), source)
-            rows += file.metadata.num_rows
-    assert isinstance(roles, RowRoles)
     features = roles.features if roles.embedding is None else (roles.embedding,)
     at_once = max(BATCH_BYTES // (8 * max(len(features), USUAL_WIDTH)), 1)
-    dtype, room = np.result_type(*kinds), min(sum(source.max_bytes for source in sources), MAX_BYTES)
+    room = min(sum(source.max_bytes for source in sources), MAX_BYTES)
     array: NDArray[Any] | None = None
     labels, filled, names = [], 0, roles.labels()
     for source in sources:

@@ -16,7 +16,7 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.values import FAILED, check_missing, in_one_piece, trim
 from matchbound.errors import DataError, UsageError, argument, plainly, shorten
-from matchbound.files.opening import MAX_LINE, Input, report_progress
+from matchbound.files.opening import MAX_LINE, Input
 from matchbound.notes import Note
 from matchbound.readers.roles import PairRoles, RowRoles, check_names
 from matchbound.readers.tables import Options, Table, build
@@ -153,10 +153,9 @@ def checked_blocks(source: Input, layout: Layout, may_miss: bool = False) -> Ite
     import pyarrow as pa
 
     check_width(source.name, len(layout.numbers))
-    rows, done, total, problem = 0, 0, 0 if source.gzipped else source.size or 0, ""
+    rows, problem = 0, ""
     try:
         for text in _blocks(source, layout):
-            done += len(text)
             if text.startswith(codecs.BOM_UTF8):
                 text = codecs.BOM_UTF8 + text  # the parser drops one, and inside a file it is part of a label
             if text.strip():
@@ -168,7 +167,6 @@ def checked_blocks(source: Input, layout: Layout, may_miss: bool = False) -> Ite
                 yield part
             if len(layout.names) > WIDE:
                 trim()
-            report_progress(done, total)
     except MemoryError:
         raise
     except pa.ArrowException as error:  # which does not know its line
