@@ -258,7 +258,7 @@ class TestAReportOfPeople:
         within = [r for r in report.group_records if r["what"] == "within" and r["metric"] == "frr"]
         assert [r["estimate"] for r in within] == pytest.approx([groups[name].frr.estimate for name in groups.groups])
         assert report.systems is not None
-        row = next(r for r in report.systems.records if r["metric"] == "frr" and r["reading"] == "0.6")
+        row = next(r for r in report.systems.records if r["metric"] == "frr" and r["threshold_a"] == 0.6)
         assert (row["estimate"], row["low"]) == pytest.approx((both.frr.estimate, both.frr.interval().low), rel=1e-9)
         for form in ("html", "markdown"):
             assert "Every person counts once" in render(report, form)
