@@ -279,7 +279,12 @@ class _Systems:
         return self.tallies[key]
 
     def joint(self, i: int, j: int, one: FloatArray, two: FloatArray) -> JointTally:
-        joint = join(self.tally(i, one), self.tally(j, two))
+        joint, a, b = join(self.tally(i, one), self.tally(j, two)), self.sources[i], self.sources[j]
+        if isinstance(a, Comparisons) and isinstance(b, Comparisons):
+            apart = [_wrong(a, x) != _wrong(b, y) for x, y in zip(one, two, strict=True)]
+            kinds = {"far": ~a.genuine, "frr": a.genuine}
+            counts = {kind: np.array([np.count_nonzero(row & rows) for row in apart]) for kind, rows in kinds.items()}
+            joint = replace(joint, disagreements=counts)
         return unit_joint(joint) if self.weighting == "identities" else joint
 
 
@@ -362,12 +367,12 @@ class _Pair:
 
 def shared_errors(a: Comparisons, b: Comparisons, one: FloatArray, two: FloatArray) -> IntArray:
     """Comparisons on which both systems err, at pairs of thresholds, shape (K,)."""
+    return np.array([np.count_nonzero(_wrong(a, x) & _wrong(b, y)) for x, y in zip(one, two, strict=True)])
 
-    def wrong(system: Comparisons, threshold: float) -> BoolArray:
-        matched = system.score <= threshold if system.distance else system.score >= threshold
-        return np.asarray(matched != system.genuine)
 
-    return np.array([np.count_nonzero(wrong(a, x) & wrong(b, y)) for x, y in zip(one, two, strict=True)])
+def _wrong(system: Comparisons, threshold: float) -> BoolArray:
+    matched = system.score <= threshold if system.distance else system.score >= threshold
+    return np.asarray(matched != system.genuine)
 
 
 def _some_comparisons(a: Source, b: Source) -> tuple[Comparisons, Comparisons]:

@@ -7,6 +7,7 @@ and e_i erred. Everything the paper's estimators, variances and bootstraps need 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -247,18 +248,22 @@ class JointTally:
 
     - a, b: each with its own K thresholds, the same identities and the same m_ij and g_i; pairs kept.
     - sum_nn, shape (K,): Σ_{i≠j} n^A_ij·n^B_ij over ordered pairs.
+    - disagreements, shape (K,) for "far" and "frr": comparisons on which one system alone errs, where they are known.
     """
 
     a: Tally
     b: Tally
     sum_nn: IntArray
+    disagreements: Mapping[str, IntArray] | None = None
 
     @property
     def n_identities(self) -> int:
         return self.a.n_identities
 
     def apart(self, metric: str, k: int) -> int:
-        """Errors of one system that the other does not balance: Σ|n^A_ij − n^B_ij| over pairs, or Σ|e^A_i − e^B_i|."""
+        """Disagreements, or where they are not known at least Σ|n^A_ij − n^B_ij| over pairs, or Σ|e^A_i − e^B_i|."""
+        if self.disagreements is not None:
+            return int(self.disagreements[metric][k])
         if metric == "frr":
             return int(np.abs(self.a.genuine.errors[k] - self.b.genuine.errors[k]).sum())
         assert self.a.impostor.erred is not None
