@@ -244,6 +244,7 @@ def make_report(
         costs += [curve.min_cllr()] if cllr else []
         eer, description = curve.eer(), describe(data)
         latent = any(point.frr.method == "latent" for point in points if point.target is not None)
+        recount = curve.recount
         report = Report(
             title=title or "Matching accuracy report",
             level=level,
@@ -255,7 +256,7 @@ def make_report(
             auc=settings.stated(curve.auc()),
             slider=make_slider(curve, level, method, points, focus, eer.index),
             band=curve.band(level, method="latent" if latent else "influence"),
-            histogram=score_histogram(curve.tally.counted),
+            histogram=score_histogram(curve.tally.counted, count=recount.tally if recount.all_pairs else None),
             drivers=tuple((rate, _contributions(rate)) for rate in (rates.far, rates.frr)),
             provenance=provenance,
             show_labels=show_labels,

@@ -14,6 +14,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally, SortedCurve
+from matchbound.counts.tally import Tally
 from matchbound.errors import UsageError
 from matchbound.show.numbers import MINUS, level_text, percent, points, points_span, span, target_text, threshold_text
 from matchbound.show.records import Record
@@ -269,10 +270,17 @@ def without_outposts(scores: FloatArray) -> tuple[int, int]:
     return first, last
 
 
-def score_histogram(curve: CurveTally, bins: int = 64) -> Histogram:
+def score_histogram(curve: CurveTally, bins: int = 64, count: Callable[[FloatArray], Tally] | None = None) -> Histogram:
     """Exact counts of scores between even edges, which leave out at most `OUTSIDE` of either kind at either end.
 
-    Edges of a curve with some points are at those nearest to even ones, because only there the counts are known.
+    A curve with every step is counted between even edges. Of a curve with some points, `count` counts the comparisons
+    once more; without it, edges are at the points nearest to even ones, because only there the counts are known. Far
+    from where errors happen these are wide apart, which looks like a shelf.
+
+    Parameters
+    ----------
+    count
+        Counts the comparisons at thresholds.
     """
     if bins < 2:
         raise UsageError(f"bins must be at least 2; got {bins!r}")
@@ -287,6 +295,10 @@ def score_histogram(curve: CurveTally, bins: int = 64) -> Histogram:
         place = right if curve.distance else np.searchsorted(score, edges, side="left")
         place[0], place[-1] = ends
         below = below[:, np.clip(place, 0, score.size - 1)]
+    elif count is not None:
+        tally = count(edges)
+        matched = np.stack([curve.n_genuine - tally.genuine.errors.sum(axis=1), tally.impostor.errors.sum(axis=1) // 2])
+        below = matched if curve.distance else total - matched
     else:
         place = np.unique(np.abs(score[:, None] - edges[None, :]).argmin(axis=0))
         edges, below = score[place], below[:, place]
