@@ -86,6 +86,13 @@ def test_a_pickle_is_not_opened(tmp_path: Path) -> None:
 # --- bombs ---
 
 
+def test_gzip_bomb(tmp_path: Path) -> None:
+    bomb = gzip.compress(b"id_a,id_b,score\n" + b"a,b,0.5\n" * 20_000, 9)
+    assert len(bomb) < 2_000
+    refused("unpacks to more than 100,000 bytes", put(tmp_path / "bomb.csv.gz", bomb), max_bytes=100_000)
+    assert len(mb.read(tmp_path / "bomb.csv.gz", max_bytes=160_016)) == 20_000
+
+
 def test_gzip_of_one_endless_line(tmp_path: Path) -> None:
     """A line is given up after 64 MiB, whatever the file may unpack to."""
     with gzip.open(tmp_path / "bomb", "wb", compresslevel=1) as stream:
@@ -172,6 +179,17 @@ def test_big_endian_embeddings(dtype: str) -> None:
     assert found.impostor.errors.tolist() == wanted.impostor.errors.tolist()
     assert found.genuine.errors.tolist() == wanted.genuine.errors.tolist()
     assert found.impostor.errors.sum() > 0
+
+
+def test_labels_that_are_floats_too_large_to_tell_apart(tmp_path: Path) -> None:
+    """Beyond 2^53 different people were one float, and beyond 2^63 all of them were one integer."""
+    with pytest.raises(mb.DataError, match="row 1 holds 1e\\+300"):
+        mb.Comparisons([1.0, 1e300], [2.0, 2.0], [0.1, 0.2])
+    with pytest.raises(mb.DataError, match="row 0 holds"):
+        mb.Embeddings(np.eye(2), np.asarray([2.0**54, 1.0]))
+    table = pa.table({"id_a": [1.0, 1e300], "id_b": [2.0, 2.0], "score": [0.1, 0.2]})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    refused("row 1: id_a is 1e\\+300", tmp_path / "a.parquet")
 
 
 def test_labels_that_are_bytes() -> None:

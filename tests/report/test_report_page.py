@@ -389,19 +389,28 @@ def test_formats(scores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize(
     ("content", "options", "code", "match"),
     [
+        (None, [], 1, "no such file"),
         ("id_a,id_b,score\na,b,0.5\n", [], 1, "no genuine"),
         ("id_a,id_b,score\na,a,0.5\n", [], 1, "no impostor"),
+        ("id_a,id_b,score\na,b,nan\n", [], 1, "nan"),
+        ("", [], 1, "empty"),
+        ("id_a,id_b,score\na,b,0.5\na,a,0.7\n", ["--level", "95"], 2, "--level"),
+        ("id_a,id_b,score\na,b,0.5\na,a,0.7\n", ["--method", "magic"], 2, "--method"),
         ("id_a,id_b,score\na,b,0.5\na,a,0.7\n", ["--far", "7"], 2, "far"),
+        ("id_a,id_b,score\na,b,0.5\na,a,0.7\n", ["--format", "docx"], 2, "docx"),
     ],
 )
 def test_failures_leave_no_file_behind(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, options: list[str], code: int, match: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None, options: list[str], code: int, match: str
 ) -> None:
     source, target = tmp_path / "scores.csv", tmp_path / "report.html"
-    source.write_text(content)
+    if content is not None:
+        source.write_text(content)
     assert main(["report", str(source), "-o", str(target), *options]) == code
-    assert match in capsys.readouterr().err.lower()
-    assert list(tmp_path.iterdir()) == [source]
+    told = capsys.readouterr().err
+    assert match in told.lower()
+    assert "Traceback" not in told
+    assert list(tmp_path.iterdir()) == ([] if content is None else [source])
 
 
 @pytest.mark.shared

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -119,6 +121,19 @@ def test_several_curves_in_one_picture(curve: RocCurve) -> None:
     ):
         with pytest.raises(mb.UsageError, match=match):
             mb.plot_det(curves, **options)  # type: ignore[arg-type]
+
+
+def test_drawing_loads_matplotlib_at_use() -> None:
+    code = (
+        "import sys, warnings; warnings.simplefilter('ignore'); import matchbound as mb\n"
+        "curve = mb.roc(mb.demo_data(n_identities=25, seed=1))\n"
+        "str(curve), curve.eer().interval()\n"
+        "print('matplotlib' in sys.modules)\n"
+        "curve.plot()\n"
+        "print('matplotlib' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]
 
 
 @pytest.fixture(autouse=True)
