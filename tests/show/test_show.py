@@ -223,7 +223,8 @@ def test_results_draw_themselves(results: list[object]) -> None:
     drawn = 0
     for result in results:
         if hasattr(result, "plot"):
-            assert result.plot().get_figure() is plt.gcf()
+            for ax in np.ravel(result.plot()):  # a plan has two panels
+                assert ax.get_figure() is plt.gcf()
             drawn += 1
     groups = next(result for result in results if type(result).__name__ == "GroupRates")
     groups.plot("frr")  # type: ignore[attr-defined]

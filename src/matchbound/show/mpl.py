@@ -38,7 +38,7 @@ def new_axes(size: tuple[float, float] = COLUMN, *, pyplot: bool = True) -> Axes
     return axes
 
 
-def _canvas(size: tuple[float, float], pyplot: bool = False) -> Any:
+def _canvas(size: tuple[float, float], pyplot: bool = True) -> Any:
     options: dict[str, Any] = {"figsize": size, "dpi": 150, "layout": "constrained"}
     try:
         if pyplot:
@@ -52,7 +52,7 @@ def _canvas(size: tuple[float, float], pyplot: bool = False) -> Any:
 
 
 def draw_panels(figures: Sequence[Figure]) -> list[Axes]:
-    """Figures side by side on one canvas that nothing else knows of, with one legend below."""
+    """Figures side by side on one canvas, which notebooks show, with one legend below."""
     canvas = _canvas((1.0 + 2.6 * len(figures), 3.4))
     axes = list(canvas.subplots(1, len(figures), squeeze=False)[0])
     for figure, ax in zip(figures, axes, strict=True):
