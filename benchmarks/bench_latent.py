@@ -21,7 +21,7 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
 
 def _after_the_tally() -> dict[str, Any]:
     """One FAR interval of 50 identities × 5, once its tallies are there; the reference is a sort of as many numbers."""
-    from matchbound.stats.latent import fit_far, rank_grid
+    from matchbound.stats.latent.fit import fit_far, rank_grid
 
     data = synthetic(250, 128)
     far = mb.evaluate(data, float(threshold_at(data, 1e-2)[0])).far

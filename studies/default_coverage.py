@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 
 import matchbound as mb
 from matchbound.stats.intervals import wilson
-from matchbound.stats.latent import LatentModel
+from matchbound.stats.latent.model import LatentModel
 from matchbound.stats.latent.model import Correlations
 
 Array = NDArray[Any]

@@ -31,8 +31,8 @@ from matchbound.planning.study import (
     predictive,
 )
 from matchbound.stats.intervals import effective_n, wilson
-from matchbound.stats.latent import Clusters, LatentSettings, all_pairs, fit_far, fit_frr
-from matchbound.stats.latent.model import OwnVariance
+from matchbound.stats.latent.fit import all_pairs, fit_far, fit_genuine
+from matchbound.stats.latent.model import Clusters, LatentSettings, OwnVariance
 
 MIDDLE = (0.06, 0.60)
 """(ρ_s, ρ_w) of a matcher."""
@@ -119,10 +119,11 @@ def test_the_model_of_all_pairs_is_that_of_a_fit(sizes: list[int], seed: int) ->
     data = mb.Embeddings(rng.standard_normal((sum(sizes), 3)), np.repeat(np.arange(len(sizes)), sizes))
     counted = mb.tally(data, [0.0], pairs=True)
     instances = Clusters(*(part.astype(float) for part in np.unique(sizes, return_counts=True)))
-    for metric, fit in (("far", fit_far), ("frr", fit_frr)):
+    for metric in ("far", "frr"):
         if metric == "frr" and max(sizes) < 2:
             continue
-        fitted, made = fit(counted), all_pairs(metric, instances, (0.1, 0.5))  # type: ignore[arg-type]
+        fitted = fit_far(counted) if metric == "far" else fit_genuine(counted.genuine)
+        made = all_pairs(metric, instances, (0.1, 0.5))  # type: ignore[arg-type]
         assert made.design == fitted.design
         assert made.effective_identities == pytest.approx(fitted.effective_identities)
         assert made.clusters.size.tolist() == fitted.clusters.size.tolist()

@@ -14,11 +14,11 @@ import pytest
 from pyarrow import parquet
 
 import matchbound as mb
-from matchbound.calls.provenance import data_digest
 from matchbound.cli import command as running
 from matchbound.cli import main
 from matchbound.files.opening import file_digest, open_input, watching
 from matchbound.readers import scan as scanning
+from matchbound.report.make import data_digest
 
 ROWS = 3000
 

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 import matchbound as mb
 import naive_report
 from matchbound.calls.evaluate import roc
-from matchbound.calls.provenance import data_digest
 from matchbound.counting.sources import recount_of
 from matchbound.counts.curve import CurveTally, curve_of_tally
 from matchbound.report import render
-from matchbound.report.make import make_report
+from matchbound.report.make import data_digest, make_report
 from matchbound.report.page import Point, Report, Stated, make_slider, panel_points
 from matchbound.results.roc import RocCurve
 from matchbound.show.figures import score_histogram

@@ -15,7 +15,7 @@ import matchbound as mb
 from conftest import DATA, golden_table
 from matchbound.cli import main
 from matchbound.data.values import rejected_score, uncompared_pairs
-from matchbound.stats.failures import Attempts, gfar_limits, gfrr_limits, gfrr_of, gfrr_variance
+from matchbound.stats.failures import gfar_limits, gfrr_limits, gfrr_of, gfrr_variance
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 FILE = str(DATA / "larger.csv")
@@ -48,7 +48,7 @@ def test_gfrr_equals_its_twin(people: list[tuple[int, int, int, int, int]]) -> N
     assume(any(p[0] for p in people) and any(p[2] for p in people) and compared > errors)
     rate, variance = naive_gfrr(people)
     columns = np.array(people).T
-    made = Attempts(columns[0] == 1, columns[1], columns[2])
+    made = mb.Failures(np.arange(len(people)), columns[0] == 1, columns[1], columns[2])
     assert gfrr_of(made.fte, made.fta, errors / compared) == pytest.approx(rate)
     assert gfrr_variance(made, columns[3], columns[4]) == pytest.approx(variance, abs=1e-15)
 
@@ -73,7 +73,7 @@ def test_gfrr_covers_when_one_trait_is_behind_all_three() -> None:
         tries = np.where(enrolled, 6, 0)
         acquired = rng.binomial(tries, 1 - two)
         errors = rng.binomial(acquired, three)
-        made = Attempts(enrolled, tries, acquired)
+        made = mb.Failures(np.arange(150), enrolled, tries, acquired)
         estimate = gfrr_of(made.fte, made.fta, errors.sum() / acquired.sum())
         low, high = gfrr_limits(estimate, gfrr_variance(made, errors, acquired), 150, 0.025)
         held += low <= truth <= high

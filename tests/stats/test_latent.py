@@ -21,9 +21,17 @@ from matchbound.counts.tally import AllPairs
 from matchbound.errors import DataError
 from matchbound.results import latent
 from matchbound.results.bands import limits_at
-from matchbound.stats.latent import LatentModel, LatentSettings, fit_far, fit_frr, rank_grid, with_own_variance
-from matchbound.stats.latent.fit import clusters_of, correlations_at, design_of, products_of
-from matchbound.stats.latent.model import Clusters, OwnVariance
+from matchbound.stats.latent.fit import (
+    clusters_of,
+    correlations_at,
+    design_of,
+    fit_far,
+    fit_genuine,
+    products_of,
+    rank_grid,
+    with_own_variance,
+)
+from matchbound.stats.latent.model import Clusters, LatentModel, LatentSettings, OwnVariance
 from matchbound.stats.latent.probabilities import count_tail, excess, implied_correlation, solve_decreasing
 from strategies import comparisons, instance_comparisons, instance_tables, tables
 
@@ -36,7 +44,8 @@ def model_of(source: mb.Comparisons, metric: str, errors: int) -> LatentModel:
     total = genuine if metric == "frr" else len(source) - genuine
     kind = "genuine" if metric == "frr" else "impostor"
     tally = tally_comparisons(source, rank_scores(source, rank_grid(total, errors, metric), kind), pairs=False)
-    return (fit_frr if metric == "frr" else fit_far)(tally, mirrored=errors > total / 2)
+    mirrored = errors > total / 2
+    return fit_genuine(tally.genuine, mirrored=mirrored) if metric == "frr" else fit_far(tally, mirrored=mirrored)
 
 
 def latent_scores(rng: np.random.Generator, sizes: list[int], identity: float, pair: float) -> mb.Comparisons:
@@ -383,7 +392,7 @@ class TestFit:
             fit_far(tally)
         impostor = mb.Comparisons(["a"], ["b"], [0.1])
         with pytest.raises(DataError, match="genuine"):
-            fit_frr(tally_comparisons(impostor, np.array([0.15])))
+            fit_genuine(tally_comparisons(impostor, np.array([0.15])).genuine)
 
     def test_a_subset_of_identities_gives_nearly_the_same(self):
         source = latent_scores(np.random.default_rng(4), [3] * 80, identity=0.06, pair=0.4)

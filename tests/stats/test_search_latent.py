@@ -19,8 +19,8 @@ from cases import best_first, search_tables
 from conftest import DATA
 from matchbound import results
 from matchbound.stats import searches as rates
-from matchbound.stats.latent import LatentModel
 from matchbound.stats.latent.fit import Curve
+from matchbound.stats.latent.model import LatentModel
 from matchbound.stats.latent.probabilities import excess
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")

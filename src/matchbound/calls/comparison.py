@@ -31,7 +31,7 @@ from matchbound.results.interval import check_rate, named
 from matchbound.results.rates import WEIGHTINGS
 from matchbound.stats.differences import DifferenceModel, JointSums, fit_difference, paired_ranks
 from matchbound.stats.dyadic import effective_number
-from matchbound.stats.latent import design_of, unit_design
+from matchbound.stats.latent.fit import design_of, unit_design
 from matchbound.stats.variance import unit_joint, unit_rate
 
 # The latent model of a difference is fitted to as many identities as make about this many comparisons.

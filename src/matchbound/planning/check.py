@@ -21,7 +21,8 @@ from matchbound.results.description import Description
 from matchbound.show.numbers import count_text, level_text, percent
 from matchbound.show.tables import terminal_width, wrapped
 from matchbound.show.terms import metric_name, say
-from matchbound.stats.latent import Clusters, all_pairs
+from matchbound.stats.latent.fit import all_pairs
+from matchbound.stats.latent.model import Clusters
 
 # Of more embeddings than this, correlations are estimated among some of the people.
 MOST_ROWS = 2000

@@ -25,7 +25,7 @@ from matchbound.show.shown import Shown
 from matchbound.show.tables import as_table
 from matchbound.show.terms import metric_name
 from matchbound.stats.intervals import wilson
-from matchbound.stats.latent import DEFAULT, LatentSettings, Metric
+from matchbound.stats.latent.model import DEFAULT, LatentSettings, Metric
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

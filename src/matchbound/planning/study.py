@@ -26,7 +26,8 @@ from matchbound.notes import Note
 from matchbound.show.shown import Shown
 from matchbound.stats.dyadic import bias_factor
 from matchbound.stats.intervals import ndtri, normal_quantile, wilson_limits
-from matchbound.stats.latent import DEFAULT, MOST, Clusters, LatentModel, LatentSettings, Metric, all_pairs
+from matchbound.stats.latent.fit import all_pairs
+from matchbound.stats.latent.model import DEFAULT, MOST, Clusters, LatentModel, LatentSettings, Metric
 
 FEWEST_IDENTITIES = 30
 LEAST_IDENTITIES, MOST_IDENTITIES = 4, 10_000_000
@@ -213,7 +214,7 @@ def _of_pilot(metric: Metric, pilot: Any, settings: LatentSettings) -> Known:
     from matchbound.counts.tally import Tally
     from matchbound.data.comparisons import Comparisons
     from matchbound.data.embeddings import Embeddings
-    from matchbound.stats.latent import fit_far, fit_frr
+    from matchbound.stats.latent.fit import fit_far, fit_genuine
 
     if isinstance(pilot, (Comparisons, Embeddings)):
         # where nothing errs: the model is fitted at thresholds of its own, from the side of errors
@@ -222,7 +223,7 @@ def _of_pilot(metric: Metric, pilot: Any, settings: LatentSettings) -> Known:
             warnings.simplefilter("ignore", MatchboundWarning)
             pilot = getattr(evaluate(pilot, threshold), metric)
     if isinstance(pilot, Tally):
-        model = fit_far(pilot, settings=settings) if metric == "far" else fit_frr(pilot, settings=settings)
+        model = fit_far(pilot, settings=settings) if metric == "far" else fit_genuine(pilot.genuine, settings=settings)
     else:
         rate = pilot if hasattr(pilot, "latent_model") else getattr(pilot, metric, None)
         if rate is None or not hasattr(rate, "latent_model"):

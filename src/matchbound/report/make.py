@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import warnings
 from collections.abc import Mapping, Sequence
@@ -11,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from matchbound._version import __version__
 from matchbound.calls.evaluate import evaluate, roc
-from matchbound.calls.provenance import provenance_of
 from matchbound.counting.recount import Source
 from matchbound.data.failures import Failures
+from matchbound.data.labels import label_bytes
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.metrics import METRICS
 from matchbound.notes import heard
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
     from matchbound.counting.run import Executor, Progress
 
 DEFAULT_FAR = (1e-1, 1e-2, 1e-3)
+# Data in memory beyond this size get no digest.
+HASHED_BYTES = 2**30
 Format = Literal["html", "markdown", "latex"]
 SUFFIXES: dict[str, Format] = {
     ".html": "html",
@@ -348,3 +352,27 @@ def _targets(far: Sequence[float] | float | None, curve: RocCurve) -> list[float
     if not given:
         raise UsageError("far holds no rates; leave it out for the usual ones")
     return sorted(set(given), reverse=True)
+
+
+def provenance_of(parameters: Mapping[str, Any], seed: int, data: Sequence[Source]) -> dict[str, Any]:
+    """What made a result from one or several sets of data; parameters that are None are left out."""
+    digests = [data_digest(source) for source in data]
+    return {
+        "version": __version__,
+        "parameters": {key: value for key, value in parameters.items() if value is not None},
+        "seed": seed,
+        "input": digests[0] if len(digests) == 1 else digests,
+    }
+
+
+def data_digest(data: Source) -> str | None:
+    """``"sha256:…"`` of identities and scores or vectors, as they were counted; None above a gigabyte."""
+    numbers = data.arrays
+    if sum(array.nbytes for array in numbers) > HASHED_BYTES:
+        return None
+    total = hashlib.sha256()
+    total.update(label_bytes(data.identities).tobytes())
+    for array in numbers:
+        total.update(f"{array.dtype.str}{array.shape}".encode())
+        total.update(np.ascontiguousarray(array).tobytes())
+    return f"sha256:{total.hexdigest()}"

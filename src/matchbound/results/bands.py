@@ -169,7 +169,7 @@ def limits_at(curve: RocCurve, points: IntArray, metric: Metric, level: float, m
     if method == "wilson" or fallback:
         both, one = (_wilson_at(curve, points, metric, tail, fallback) for tail in tails)
         return RateLimits(both[0], both[1], one[1], "wilson")
-    from matchbound.stats.latent import BLENDED
+    from matchbound.stats.latent.model import BLENDED
 
     part, tally = curve.tally.part(metric), curve.tally
     counts, first, place = np.unique(part.errors[points], return_index=True, return_inverse=True)

@@ -33,13 +33,12 @@ from matchbound.show.shown import Shown
 from matchbound.stats.costs import logit_t
 from matchbound.stats.dyadic import DyadicSums, effective_number
 from matchbound.stats.failures import (
-    Attempts,
     gfar_limits,
     gfrr_limits,
     gfrr_mover,
     gfrr_of,
     gfrr_variance,
-    square_of_totals,
+    square_of_logarithm,
 )
 from matchbound.stats.intervals import t_quantile
 from matchbound.stats.linkage import LinkageCounts, f1_of, f1_sums, half_sums, precision_of, precision_sums
@@ -324,12 +323,6 @@ class GeneralisedRate(Number):
         return self._kept * self.rate.estimate
 
     @cached_property
-    def _attempts(self) -> Attempts | None:
-        """What each person did; None where only totals are known."""
-        failures = self.failures
-        return Attempts(failures.enrolled, failures.tries, failures.acquired) if failures.by_person else None
-
-    @cached_property
     def _compared(self) -> tuple[IntArray, IntArray]:
         """(errors, comparisons) of each person in the table of failures."""
         genuine, labels = self.rate.tally.genuine, as_text(self.rate.tally.identities).tolist()
@@ -346,14 +339,11 @@ class GeneralisedRate(Number):
     @cached_property
     def _square(self) -> float:
         """The variance of log((1−FTE)(1−FTA))."""
-        if self._attempts is None:
-            return square_of_totals(*(self.failures.counts or ()))
-        psi, n = self._attempts.influence(), self._attempts.people
-        return float(psi @ psi) * n / max(n - 1, 1)
+        return square_of_logarithm(self.failures)
 
     @property
     def _people(self) -> int:
-        return self.rate.n_identities if self._attempts is None else self._attempts.people
+        return self.failures.people if self.failures.by_person else self.rate.n_identities
 
     @cached_property
     def variance(self) -> float:
@@ -361,8 +351,8 @@ class GeneralisedRate(Number):
         kept = self._kept
         if self.metric == "gfar":
             return kept**2 * (max(self.rate.variance, 0.0) + self.rate.estimate**2 * self._square)
-        if self._attempts is not None:
-            return gfrr_variance(self._attempts, *self._compared)
+        if self.failures.by_person:
+            return gfrr_variance(self.failures, *self._compared)
         q = self.rate.estimate
         return (kept * (1.0 - q)) ** 2 * self._square + kept**2 * max(self.rate.variance, 0.0)
 

@@ -24,8 +24,7 @@ from matchbound.stats.intervals import normal_quantile, t_quantile, wilson_limit
 from matchbound.stats.variance import unit_rate
 
 if TYPE_CHECKING:
-    from matchbound.stats.latent import LatentModel, LatentSettings
-    from matchbound.stats.latent.model import Metric
+    from matchbound.stats.latent.model import LatentModel, LatentSettings, Metric
 
 # Of larger sets of embeddings, correlations are estimated among so many identities and about so many rows.
 MOST_IDENTITIES, MOST_ROWS = 250, 800
@@ -59,7 +58,8 @@ def fit(
     the comparisons err, or about half, matters. With `both`, and always where about half err, both sides of the scale
     are fitted, for limits of any number of errors.
     """
-    from matchbound.stats.latent import BLENDED, DEFAULT, with_own_variance
+    from matchbound.stats.latent.fit import with_own_variance
+    from matchbound.stats.latent.model import BLENDED, DEFAULT
 
     constants = DEFAULT if settings is None else settings
     total = tally.part(metric).total
@@ -81,12 +81,12 @@ def fit(
 
 
 def _fitted(metric: Metric, tally: Tally, mirrored: bool, recount: Recount, settings: LatentSettings) -> LatentModel:
-    from matchbound.stats.latent import fit_far, fit_frr, rank_grid
+    from matchbound.stats.latent.fit import fit_far, fit_genuine, rank_grid
 
     compared = tally.part(metric).total
     if metric == "frr":
         grid = recount.thresholds_at(rank_grid(compared, compared if mirrored else 0, "frr"), "genuine")
-        return fit_frr(recount.genuine(grid), mirrored=mirrored, settings=settings)
+        return fit_genuine(recount.genuine(grid).genuine, mirrored=mirrored, settings=settings)
     some, whole = recount, None
     if _of_some(tally.instances, recount):
         some, whole = recount.some(MOST_IDENTITIES, MOST_ROWS), tally
@@ -180,7 +180,8 @@ class CurveModels:
 
     def at(self, index: int, settings: LatentSettings | None = None) -> PairFit:
         """The models fitted around the threshold of a point."""
-        from matchbound.stats.latent import BLENDED, of_units
+        from matchbound.stats.latent.fit import of_units
+        from matchbound.stats.latent.model import BLENDED
 
         if self.recount.anonymous:
             return PairFit(Independent(self.curve.n_impostor), Independent(self.curve.n_genuine))

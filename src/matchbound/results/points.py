@@ -37,7 +37,7 @@ from matchbound.stats.resampling import Scheme, instance_counts
 
 if TYPE_CHECKING:
     from matchbound.stats.budget import LatentPair
-    from matchbound.stats.latent import LatentSettings
+    from matchbound.stats.latent.model import LatentSettings
 
 # FARs at which the replicates of a partial AUC are read (midpoint rule).
 AREA_STEPS = 400

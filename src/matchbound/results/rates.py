@@ -40,7 +40,7 @@ from matchbound.stats.variance import UnitRate, jackknife, pooled_rate, residual
 
 if TYPE_CHECKING:
     from matchbound.results.description import Erring
-    from matchbound.stats.latent import LatentModel, LatentSettings
+    from matchbound.stats.latent.model import LatentModel, LatentSettings
 
 Metric = Literal["far", "frr"]
 VARIANCES = ("plug-in", "jackknife", "bias-corrected", "fixed-sizes")
@@ -288,7 +288,7 @@ class Rate(Number):
 
     def latent_model(self, settings: LatentSettings | None = None) -> LatentModel:
         """The latent model fitted to these comparisons; for `settings` see docs/explanation/latent.md."""
-        from matchbound.stats.latent import of_units
+        from matchbound.stats.latent.fit import of_units
 
         self._must_be_defined()
         if self.recount is None:

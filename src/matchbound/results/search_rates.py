@@ -30,7 +30,7 @@ from matchbound.stats.searches import (
 )
 
 if TYPE_CHECKING:
-    from matchbound.stats.latent import LatentModel
+    from matchbound.stats.latent.model import LatentModel
 
 Gallery = Literal["random", "fixed"]
 GALLERY = frozenset({"gallery"})

@@ -22,7 +22,7 @@ from matchbound.stats.curve.rates import index_at_far, index_at_frr
 from matchbound.stats.intervals import ndtr, ndtri
 
 if TYPE_CHECKING:
-    from matchbound.stats.latent import LatentModel
+    from matchbound.stats.latent.model import LatentModel
 
 ANGLES = np.linspace(0.0, np.pi / 2.0, 7)
 # Shares of a deviate at which limits are found; a polynomial through their probits, nearly straight, gives others.

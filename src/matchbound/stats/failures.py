@@ -15,50 +15,31 @@ of 1 − GFRR is added up before it is squared:
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
-from matchbound.arraytypes import BoolArray, FloatArray, IntArray
+from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.data.failures import Failures
 from matchbound.stats.intervals import t_quantile, wilson
 
 
-@dataclass(frozen=True, eq=False)
-class Attempts:
-    """Which of n people enrolled, their attempts to acquire a sample, and those that succeeded; shape (n,)."""
-
-    enrolled: BoolArray
-    tries: IntArray
-    acquired: IntArray
-
-    @property
-    def people(self) -> int:
-        return int(self.enrolled.size)
-
-    @property
-    def fte(self) -> float:
-        return 1.0 - float(self.enrolled.mean()) if self.people else 0.0
-
-    @property
-    def fta(self) -> float:
-        """The rate of failure to acquire; 0 without attempts."""
-        total = float(self.tries.sum())
-        return 1.0 - float(self.acquired.sum()) / total if total else 0.0
-
-    def influence(self) -> FloatArray:
-        """The first two terms of ψ_i, shape (n,)."""
-        e, f, tries = self.fte, self.fta, float(self.tries.sum())
-        psi: FloatArray = np.zeros(self.people)
-        if e < 1.0:
-            psi = psi - ((~self.enrolled) - e) / (self.people * (1.0 - e))
-        if tries and f < 1.0:
-            psi = psi + (self.acquired - (1.0 - f) * self.tries) / ((1.0 - f) * tries)
-        return psi
+def influence(failures: Failures) -> FloatArray:
+    """The first two terms of ψ_i, shape (n,); failures by person."""
+    e, f, tries = failures.fte, failures.fta, float(failures.tries.sum())
+    psi: FloatArray = np.zeros(failures.people)
+    if e < 1.0:
+        psi = psi - ((~failures.enrolled) - e) / (failures.people * (1.0 - e))
+    if tries and f < 1.0:
+        psi = psi + (failures.acquired - (1.0 - f) * failures.tries) / ((1.0 - f) * tries)
+    return psi
 
 
-def square_of_totals(*counts: tuple[int, int]) -> float:
-    """The variance of log((1−e)(1−f)) from (failed, of how many) alone, as if all attempts were independent."""
-    rates = [(failed / total, total) for failed, total in counts if total]
+def square_of_logarithm(failures: Failures) -> float:
+    """The variance of log((1−e)(1−f)); from totals alone, as if all attempts were independent."""
+    if failures.counts is None:
+        psi, n = influence(failures), failures.people
+        return float(psi @ psi) * n / max(n - 1, 1)
+    rates = [(failed / total, total) for failed, total in failures.counts if total]
     return sum(rate / ((1.0 - rate) * total) for rate, total in rates if rate < 1.0)
 
 
@@ -66,14 +47,14 @@ def gfrr_of(fte: float, fta: float, fnmr: float) -> float:
     return 1.0 - (1.0 - fte) * (1.0 - fta) * (1.0 - fnmr)
 
 
-def gfrr_variance(attempts: Attempts, errors: IntArray, compared: IntArray) -> float:
+def gfrr_variance(failures: Failures, errors: IntArray, compared: IntArray) -> float:
     """(1−GFRR)²·Σψ_i²·n/(n−1), from false non-matches and genuine comparisons of each person, shape (n,)."""
-    total, n = float(compared.sum()), attempts.people
+    total, n = float(compared.sum()), failures.people
     q = float(errors.sum()) / total if total else 0.0
-    psi = attempts.influence()
+    psi = influence(failures)
     if total and q < 1.0:
         psi = psi - (errors - q * compared) / ((1.0 - q) * total)
-    left = 1.0 - gfrr_of(attempts.fte, attempts.fta, q)
+    left = 1.0 - gfrr_of(failures.fte, failures.fta, q)
     return left**2 * float(psi @ psi) * n / max(n - 1, 1)
 
 

@@ -32,8 +32,8 @@ from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.counts.tally import GenuineTally
 from matchbound.stats.budget import ANGLES
 from matchbound.stats.intervals import ndtr, ndtri
-from matchbound.stats.latent import LatentModel, fit_genuine, own_variance, rank_grid
-from matchbound.stats.latent.fit import Curve, smooth
+from matchbound.stats.latent.fit import Curve, fit_genuine, own_variance, rank_grid, smooth
+from matchbound.stats.latent.model import LatentModel
 from matchbound.stats.latent.probabilities import excess, implied_correlation
 
 

@@ -77,13 +77,11 @@ def fit_far(
     return _fit("far", tally.impostor, shown_by, every.impostor, people, mirrored, settings)
 
 
-def fit_frr(tally: Tally, *, mirrored: bool = False, settings: LatentSettings = DEFAULT) -> LatentModel:
-    """The latent model of FRR, from genuine comparisons at the thresholds of ``rank_grid(…, "frr")``; see `fit_far`."""
-    return fit_genuine(tally.genuine, mirrored=mirrored, settings=settings)
-
-
 def fit_genuine(part: GenuineTally, *, mirrored: bool = False, settings: LatentSettings = DEFAULT) -> LatentModel:
-    """The latent model of a rate whose clusters are people, such as FRR, FPIR and FNIR."""
+    """The latent model of a rate whose clusters are people, such as FRR, FPIR and FNIR; see `fit_far`.
+
+    FRR's is fitted to genuine comparisons at the thresholds of ``rank_grid(…, "frr")``.
+    """
     people = effective_number(part.comparisons)
     return _fit("frr", part, people, part, people, mirrored, settings)
 
