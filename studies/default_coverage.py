@@ -43,8 +43,7 @@ from numpy.typing import NDArray
 
 import matchbound as mb
 from matchbound.stats.intervals import wilson
-from matchbound.stats.latent.model import LatentModel
-from matchbound.stats.latent.model import Correlations
+from matchbound.stats.latent.model import Correlations, LatentModel
 
 Array = NDArray[Any]
 FAR, FRR = (1e-3, 1e-2, 1e-1), (1e-2, 1e-1)
