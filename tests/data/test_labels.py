@@ -261,6 +261,19 @@ def test_encode_is_what_sets_and_sorting_give(rows: list[list[Any]]) -> None:
     assert [code.tolist() for code in more] == [code.tolist() for code in codes]
 
 
+@given(
+    st.lists(st.lists(st.sampled_from(["", "b", "a", "zz", "Ü"]), min_size=1, max_size=5), min_size=1, max_size=3),
+    st.integers(0, 2**32 - 1),
+)
+def test_tables_with_unused_and_repeated_labels_are_merged(tables: list[list[str]], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    columns = [Coded(np.asarray(t), rng.integers(0, len(t), size=int(rng.integers(0, 9)))) for t in tables]
+    labels, codes = merge(*columns)
+    wanted_labels, wanted = encode(*(column.decoded() for column in columns))
+    assert labels.tolist() == wanted_labels.tolist()
+    assert [found.tolist() for found in codes] == [true.tolist() for true in wanted]
+
+
 def test_digests_do_not_depend_on_how_labels_are_kept() -> None:
     words = ["a", "bc"]
     kept = [np.asarray(words), np.asarray(words, dtype=object), np.asarray(words, dtype="U70")]
