@@ -149,7 +149,7 @@ def test_faces_are_those_with_two_images(shared_data: Path) -> None:
 
 
 def test_help_of_the_command_names_every_script_and_figure() -> None:
-    from matchbound.cli.coverage import coverage
+    from matchbound.cli.planning import coverage
 
     told = " ".join(str(coverage.__doc__).split())
     for name in (*FIGURES, "dependence", "bias", "protocol"):

@@ -34,12 +34,12 @@ VERBS = {
     "roc": ("roc", "FRR at a given FAR, EER, AUC, and pictures.", "faces.npz --far 0.001 --plot det.png"),
     "identify": ("identify", "Searches in a gallery (1:N).", "--gallery g.npz --probes p.npz --threshold 0.6"),
     "errors": ("check", "Which comparisons erred: where wrong labels hide.", "scores.csv --threshold 0.5 --most 50"),
-    "groups": ("groups", "Rates by group, and the gaps between groups.", "faces.npz --threshold 0.6 --group sex"),
+    "groups": ("compare", "Rates by group, and the gaps between groups.", "faces.npz --threshold 0.6 --group sex"),
     "compare": ("compare", "Two systems on the same comparisons: is one better?", "old.csv new.csv --far 0.001"),
     "report": ("report", "One page for an auditor: HTML, Markdown or LaTeX.", "faces.npz --output report.html"),
     "open": ("open", "The report in a browser, from a page on this machine.", "scores.csv --threshold 0.5"),
     "demo": ("demo", "The main workflow on synthetic data.", "--report demo-report.html"),
-    "coverage": ("coverage", "How often intervals cover the true rate.", "--data faces.npz --far 0.01"),
+    "coverage": ("planning", "How often intervals cover the true rate.", "--data faces.npz --far 0.01"),
     "warm": ("demo", "Compile now, so that the first evaluation need not wait.", ""),
 }
 # what to type here, and the words of other tools for it

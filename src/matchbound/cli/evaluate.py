@@ -6,8 +6,6 @@ from typing import Annotated, Any
 
 from matchbound.cli import options as opt
 from matchbound.cli.command import RUN, Outcome, about, read_claims, with_plans
-from matchbound.data.comparisons import Comparisons
-from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
 from matchbound.notes import PARTIAL_LABELS
 from matchbound.readers.scan import ScoreFile
@@ -88,7 +86,11 @@ def evaluate(
                 pair = rates.generalised(failed)
                 general += records_of([n for n in (pair.gfar, pair.gfrr) if n.rate.comparisons], "auto", level)
         asked = about("curve", claims)
-        curve = roc(_in_order(data), **how) if asked else None
+        if asked and isinstance(data, ScoreFile):
+            raise UsageError(
+                f"{data.path}: a claim about a curve needs the scores in order, and this table is too large"
+            )
+        curve = roc(data, **how) if asked else None
         points = [] if curve is None else records_of([curve.claimed(each) for each in asked], "auto", level)
         verdicts = judge_all(claims, series, curve, level=level, method=method, failures=failed)
     # the numbers that were asked for come first
@@ -98,10 +100,3 @@ def evaluate(
         return "".join(number_table(rows).text(colour=colour) for rows in tables if rows)
 
     return Outcome([*records, *general, *linked, *points], text, with_plans(verdicts, data))
-
-
-def _in_order(data: Comparisons | Embeddings | ScoreFile) -> Comparisons | Embeddings:
-    """Data that a curve can be made of."""
-    if isinstance(data, ScoreFile):
-        raise UsageError(f"{data.path}: a claim about a curve needs the scores in order, and this table is too large")
-    return data

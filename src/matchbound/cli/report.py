@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from matchbound.cli import options as opt
 from matchbound.cli.command import Outcome, in_options, provenance, read_claims
@@ -12,9 +11,6 @@ from matchbound.cli.evaluate import Method
 from matchbound.errors import UsageError
 from matchbound.files.opening import own_names
 from matchbound.notes import Note
-
-if TYPE_CHECKING:
-    from matchbound.report.page import Report
 
 
 def report(
@@ -90,9 +86,5 @@ def report(
             **interval.drawing,
             **how,
         )
-    return Outcome(document=render(in_words(made), form, page.terms), claims=made.verdicts)
-
-
-def in_words(report: Report) -> Report:
-    """The report with advice in the words of the command line."""
-    return report.reworded(lambda notes: tuple(Note(note.code, in_options(note)) for note in notes))
+    typed = made.reworded(lambda notes: tuple(Note(note.code, in_options(note)) for note in notes))
+    return Outcome(document=render(typed, form, page.terms), claims=made.verdicts)

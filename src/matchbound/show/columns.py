@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from matchbound.metrics import unit_of
 from matchbound.show.numbers import (
     MINUS,
-    area_text,
     count_text,
     design_text,
     level_text,
@@ -61,7 +60,7 @@ def value_text(metric: str, value: float | None) -> str:
         return percent(value)
     if unit == "points":
         return f"{points(value)} points"
-    return area_text(value) if unit == "area" else f"{value:.4f}" if unit == "cost" else f"{value:.3g}"
+    return f"{value:.5f}" if unit == "area" else f"{value:.4f}" if unit == "cost" else f"{value:.3g}"
 
 
 def span_text(metric: str, low: float, high: float) -> str:

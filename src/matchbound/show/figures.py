@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -436,32 +436,23 @@ def groups_figure(rates: GroupRates, metric: str, limits: Mapping[str, Iterable[
     Small groups are grey and do not stretch the axis, which is logarithmic where groups are far apart.
     """
     overall = float(getattr(rates.overall, metric).estimate)
-    rows = [
-        (
-            group,
-            float(getattr(rates[group], metric).estimate),
-            *ends,
-            rates[group].n_identities,
-            group in rates.compared,
-        )
-        for group, ends in limits.items()
-    ]
+    rows = []
+    for group, (low, high) in limits.items():
+        estimate, people = float(getattr(rates[group], metric).estimate), rates[group].n_identities
+        rows.append(Row(group, low, estimate, high, f"n = {people:,}", faint=group not in rates.compared))
     if len(rows) > MOST_ROWS:
-        rows = sorted(rows, key=lambda row: (not row[5], -row[1]))[:MOST_ROWS]
-    trusted = [row for row in rows if row[5]] or list(rows)
-    top = max(overall, *(row[3] for row in trusted)) or 1e-6
-    least = min((value for row in trusted for value in (row[2], row[1]) if value > 0.0), default=top)
+        rows = sorted(rows, key=lambda row: (row.faint, -row.estimate))[:MOST_ROWS]
+    trusted = [row for row in rows if not row.faint] or rows
+    top = max(overall, *(row.high for row in trusted)) or 1e-6
+    least = min((value for row in trusted for value in (row.low, row.estimate) if value > 0.0), default=top)
     name, dashed = metric_name(metric), Rule(100.0 * overall, f"all: {percent(overall)}")
     label, scale = f"{name}, {level_text(level)} intervals", 100.0
     axis = even_axis(label, 0.0, min(105.0 * top, 100.0), write="{:.6g}%".format)
     if top > FAR_AWAY * least:
         axis, scale = log_axis(label, max(least, 1e-4 * top) / 1.2, min(1.2 * top, 1.0)), 1.0
         dashed = Rule(max(overall, axis.low), dashed.label)
-    drawn = [
-        Row(group, scale * low, scale * estimate, scale * high, f"n = {people:,}", faint=not large)
-        for group, estimate, low, high, people, large in rows
-    ]
-    told = "; ".join(f"{row[0]}: {percent(row[1])}, {span(row[2], row[3])}" for row in rows)
+    drawn = [replace(row, low=scale * row.low, estimate=scale * row.estimate, high=scale * row.high) for row in rows]
+    told = "; ".join(f"{row.name}: {percent(row.estimate)}, {span(row.low, row.high)}" for row in rows)
     described = f"With {level_text(level)} intervals. {told}."
     return Figure(f"groups-{metric}", f"{name} by group", axis, None, described, rows=tuple(drawn), rules=(dashed,))
 

@@ -132,11 +132,6 @@ def threshold_text(value: float | None) -> str:
     return DASH if value is None else f"{value:.6g}"
 
 
-def area_text(value: float | None) -> str:
-    """An area under a curve, or another number between 0 and 1 that is no rate: 0.98765."""
-    return DASH if value is None or not math.isfinite(value) else f"{value:.5f}"
-
-
 def fixed(value: float, digits: int) -> str:
     """A number with so many significant digits, written out, with its trailing zeros."""
     return f"{value:.{_decimals(value, digits)}f}"

@@ -57,11 +57,11 @@ def to_json(
     return json.dumps(cleaned(document), indent=1, allow_nan=False) + "\n"
 
 
-def to_csv(results: Sequence[Record], fields: Sequence[str] | None = None) -> str:
+def to_csv(results: Sequence[Record]) -> str:
     """Comma-separated values with a header; None is an empty field, and no label is a formula."""
-    names = list(fields) if fields is not None else list(dict.fromkeys(key for row in results for key in row))
+    names = list(dict.fromkeys(key for row in results for key in row))
     out = io.StringIO()
-    writer = csv.DictWriter(out, names, lineterminator="\n", extrasaction="ignore")
+    writer = csv.DictWriter(out, names, lineterminator="\n")
     writer.writeheader()
     for row in cleaned(list(results)):
         writer.writerow({key: "" if value is None else inert(value) for key, value in row.items()})
