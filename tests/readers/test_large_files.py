@@ -50,7 +50,7 @@ def read_embeddings(path: Any, **options: Any) -> mb.Embeddings:
     return found
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     rows=st.lists(st.integers(0, 40), min_size=1, max_size=3).filter(lambda sizes: sum(sizes) > 0),

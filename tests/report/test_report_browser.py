@@ -206,7 +206,7 @@ def test_buttons_jump_to_operating_points(page: mb.Comparisons, browser: Browser
     assert told["frr_interval"] == said[1]
 
 
-@pytest.mark.parametrize("width", [1280, 390, 320])
+@pytest.mark.parametrize("width", [1280, 820, 390, 320])
 def test_nothing_overflows(page: mb.Comparisons, browser: Browser, width: int) -> None:
     browser.wide(width)
     assert browser.run("return window.innerWidth") == width
