@@ -13,10 +13,11 @@ from matchbound.counting.run import Executor, Progress, RunOptions
 from matchbound.counting.sources import AnySource, recount_of, source_of
 from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons
+from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError, argument
 from matchbound.notes import Note
 from matchbound.readers.people import groups_of
-from matchbound.readers.read import Readable
+from matchbound.readers.read import Readable, read
 from matchbound.readers.scan import ScoreFile, scan_groups
 from matchbound.results.error_rates import ErrorRates, error_rates, largest_share
 from matchbound.results.groups import SMALL, GroupRates
@@ -43,7 +44,8 @@ def by_group(
     data, threshold
         As for `evaluate`, with one threshold; a table on disk is counted in batches.
     group
-        By default the group that the data carry (a table on disk: the column that `scan` was told of). Or a
+        By default the group that the data carry (a table on disk: the column that `scan` was told of). With a file
+            or a data frame as data, a column of it. Or a
         mapping from identity to label; for embeddings, a column with one label per row; or a tuple of these for their
         intersections. An attribute belongs to an identity: contradictions are an error.
     people
@@ -73,13 +75,18 @@ def by_group(
     """
     if (threshold is None) == (far is None):
         raise UsageError("give one of threshold= or far=")
+    if isinstance(group, str) and people is None and not isinstance(data, Comparisons | Embeddings | ScoreFile):
+        data, group = read(data, group=group), None
     data = source_of(data)
     notes = list(data.findings())
     if people is not None:
         columns = [group] if isinstance(group, str) else list(group or ())
         group = groups_of(people, columns, None if isinstance(data, ScoreFile) else data.identities)
     elif isinstance(group, str):
-        raise UsageError(f"group={group!r} names a column; give people=, a table of people that has it, or a mapping")
+        raise UsageError(
+            f"group={group!r} names a column; read(..., group={group!r}) takes one of the file itself. Or give "
+            "people=, a table of people that has it, or a mapping"
+        )
     labels = None if isinstance(data, ScoreFile) else data.identity_labels(group)
     if far is not None:
         threshold = _threshold_at_far(data, far)

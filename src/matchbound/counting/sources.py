@@ -24,7 +24,10 @@ def source_of(data: AnySource | Readable) -> AnySource:
         if len(source) < 2:
             raise DataError(f"there are no comparisons: {len(source)} embeddings make no pair")
     elif not isinstance(source, ScoreFile):
-        raise UsageError(f"data must be Comparisons or Embeddings (see matchbound.read); got {type(source).__name__}")
+        raise UsageError(
+            f"data must be Comparisons or Embeddings (see matchbound.read, and Comparisons.from_labels for arrays of "
+            f"labels and scores); got {type(source).__name__}"
+        )
     return source
 
 

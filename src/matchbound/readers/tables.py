@@ -39,8 +39,12 @@ GENUINE_WORDS = {word: True for word in _GENUINE.split()} | {word: False for wor
 
 
 def is_frame(value: object) -> bool:
-    """Whether a value is a data frame: it speaks the Arrow PyCapsule interface, or can be collected to one."""
-    return hasattr(value, "__arrow_c_stream__") or hasattr(type(value), "columns")
+    """Whether a value is a data frame: it speaks the Arrow PyCapsule interface, or can be collected to one.
+
+    A single column (a series) speaks it too.
+    """
+    columns = hasattr(value, "__arrow_c_stream__") or hasattr(type(value), "columns")
+    return columns and not hasattr(value, "to_frame")
 
 
 def is_number(kind: Any) -> bool:

@@ -14,6 +14,7 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.values import question
 from matchbound.notes import Note
+from matchbound.readers.read import Readable, Source, in_memory
 from matchbound.results.interval import few_identities, uneven_identities
 from matchbound.show.shown import Shown
 
@@ -64,13 +65,13 @@ class Description(Shown):
 Summary = tuple[float, float, float] | None
 
 
-def describe(data: Comparisons | Embeddings) -> Description:
+def describe(data: Source | Readable) -> Description:
     """Describe a data set.
 
     Parameters
     ----------
     data
-        The data.
+        The data, or what `read` takes.
 
     Returns
     -------
@@ -86,6 +87,7 @@ def describe(data: Comparisons | Embeddings) -> Description:
     >>> mb.describe(mb.demo_data()).n_identities
     150
     """
+    data = in_memory(data)
     findings = list(data.findings())
     sizes = data.instance_counts
     n = data.n_identities

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeGuard, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -57,8 +57,12 @@ POINTS: dict[str, tuple[str, float]] = {
     "ZeroFNMR": ("frr", 0.0),
 }
 FARS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
-NUMBERS = (int, float, np.number)
 COLUMNS = ("far", "frr", "far_variance", "frr_variance")
+
+
+def _are_several(rates: Any) -> TypeGuard[Sequence[float]]:
+    """Whether rates are a list or an array, and not one number or what a caller took for one."""
+    return isinstance(rates, (list, tuple, np.ndarray)) and np.ndim(rates) > 0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -220,7 +224,7 @@ class RocCurve(Judged, Shown):
         far
             The target FAR, between 0 and 1; several give a list.
         """
-        return self._at("far", far) if isinstance(far, NUMBERS) else [self.at_far(float(each)) for each in far]
+        return [self.at_far(each) for each in far] if _are_several(far) else self._at("far", far)
 
     @overload
     def at_frr(self, frr: float) -> OperatingPoint: ...
@@ -234,7 +238,7 @@ class RocCurve(Judged, Shown):
         frr
             The target FRR, between 0 and 1; several give a list.
         """
-        return self._at("frr", frr) if isinstance(frr, NUMBERS) else [self.at_frr(float(each)) for each in frr]
+        return [self.at_frr(each) for each in frr] if _are_several(frr) else self._at("frr", frr)
 
     def _at(self, given: Literal["far", "frr"], rate: Any) -> OperatingPoint:
         check_rate(rate, given, zero=True, one=True)

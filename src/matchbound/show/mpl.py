@@ -247,6 +247,10 @@ def _several(
         raise UsageError(f"labels must name each of the {len(several)} curves; got {len(names)}")
     if band not in (None, "pointwise", "simultaneous"):
         raise UsageError(f"band must be 'pointwise', 'simultaneous' or None; got {band!r}")
-    simultaneous = band == "simultaneous"
-    drawn = [None if band is None else curve.band(level, simultaneous=simultaneous) for curve in several]
-    return several, names, drawn
+    return several, names, [None if band is None else _band(curve, level, band == "simultaneous") for curve in several]
+
+
+def _band(curve: RocCurve, level: float, simultaneous: bool) -> bands.Band:
+    """The band of a picture: pointwise, the limits that `at_far` gives."""
+    quick = simultaneous or curve.at_far(0.01).interval(level=level).method != "latent"
+    return curve.band(level, simultaneous=simultaneous, method="influence" if quick else "latent")
