@@ -69,7 +69,13 @@ class Comparison(Judged, Shown):
         return self.table._section()
 
     def plot(self, metric: str | None = None, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
-        """The differences A − B with their intervals, in percentage points; see `SystemsTable.plot`."""
+        """The differences A − B with their intervals, in percentage points.
+
+        Parameters
+        ----------
+        metric, ax, level
+            As for `SystemsTable.plot`.
+        """
         return self.table.plot(metric, ax, level=level)
 
     @property
