@@ -230,6 +230,18 @@ def test_a_verdict_of_difference_names_the_better_one() -> None:
     assert "−2.00 percentage points (90% interval −4.00 to −0.500, p <0.001)" in told
 
 
+def test_at_a_threshold_no_system_is_better_for_one_rate_alone() -> None:
+    at = {"target": None, "p_value": 0.01}
+    (told,) = verdict(row(-0.01, -0.03, 0.005, metric="far", **at), row(0.02, 0.005, 0.04, metric="frr", **at))
+    assert told == (
+        "At threshold 0.6, FAR cannot be told apart, and FRR is lower for new than for old (5.00% against 7.00%, "
+        "p = 0.010)."
+    )
+    (told,) = verdict(row(-0.02, -0.04, -0.01, metric="far", **at), row(0.02, 0.005, 0.04, metric="frr", **at))
+    assert "FAR is lower for old than for new" in told
+    assert told.endswith("One error is traded for the other: equal FAR tells which system is better.")
+
+
 def test_a_verdict_of_no_difference_claims_no_equality() -> None:
     (told,) = verdict(row(-0.01, -0.03, 0.005))
     assert told == (

@@ -179,7 +179,8 @@ def comparison_section(records: Sequence[Record], focus: Sequence[Record] = ()) 
         for far, key in ((False, "differences"), (True, "differences-far"))
         if (rows := [r for r in drawn if (r["metric"] == "far") == far])
     ]
-    lead = _about_many(first) if many else _about_two(first[0])
+    frr = _frr_at(first[0], shown)
+    lead = _at_thresholds(first, frr) if frr else _about_many(first) if many else _about_two(first[0])
     return Section("systems", "", lead, figures=tuple(figures), tables=(_systems_table(shown, many),))
 
 
@@ -225,6 +226,36 @@ def _evidence(r: Mapping[str, Any], among: str = "") -> str:
     return f"{points(r['estimate'])} percentage points ({limits}, p {'' if shown[0] == '<' else '= '}{shown})"
 
 
+def _frr_at(first: Record, records: Sequence[Record]) -> list[Record]:
+    """The records of FRR at the thresholds where the first one is a FAR; none where a rate was set."""
+    if first["metric"] != "far" or first.get("target") is not None:
+        return []
+    return [r for r in records if r["metric"] == "frr" and place_name(r) == place_name(first)]
+
+
+def _at_thresholds(far: Sequence[Record], frr: Sequence[Record]) -> str:
+    """Which system has the lower FAR and which the lower FRR; one of the two makes no system better."""
+    parts, ways = [], []
+    for rows in (far, frr):
+        lower = []
+        for r in filter(differs, rows):
+            low, high = sorted((r["rate_a"], r["rate_b"]))
+            p = p_text(r["p_value"])
+            evidence = f"{percent(low)} against {percent(high)}, p {'' if p[0] == '<' else '= '}{p}"
+            lower.append(f"lower for {_better(r)[0]} than for {_better(r)[1]} ({evidence})")
+        undecided = "cannot be told apart" + (" for any pair" if len(rows) > 1 else "")
+        parts.append(f"{_metric(rows[0])} {'is ' + '; '.join(lower) if lower else undecided}")
+        ways.append({_better(r) for r in filter(differs, rows)})
+    traded = any((worse, better) in ways[1] for better, worse in ways[0])
+    trade = " One error is traded for the other: equal FAR tells which system is better." if traded else ""
+    return f"{_opening(far[0])} {parts[0]}, and {parts[1]}{_simultaneous(far)}.{say(trade)}"
+
+
+def _simultaneous(rows: Sequence[Record]) -> str:
+    """What the intervals of several pairs are; nothing of one pair."""
+    return f" ({level_text(rows[0]['level'])} intervals, simultaneous over {len(rows)} pairs)" if len(rows) > 1 else ""
+
+
 def _about_two(r: Record) -> str:
     name, a, b = _metric(r), r["a"], r["b"]
     one, two = percent(r["rate_a"]), percent(r["rate_b"])
@@ -249,13 +280,13 @@ def _about_two(r: Record) -> str:
 
 def _about_many(rows: Sequence[Record]) -> str:
     names = list(dict.fromkeys(name for r in rows for name in (r["a"], r["b"])))
-    sure = f"{level_text(rows[0]['level'])} intervals, simultaneous over {len(rows)} pairs"
+    sure = _simultaneous(rows)
     decided = [r for r in rows if differs(r)]
     if not decided:
-        return f"{_opening(rows[0])} the data cannot tell any two of the {len(names)} systems apart ({sure})."
+        return f"{_opening(rows[0])} the data cannot tell any two of the {len(names)} systems apart{sure}."
     beaten = {name: [_better(r)[1] for r in decided if _better(r)[0] == name] for name in names}
     lower = [f"lower for {name} than for {' and '.join(worse)}" for name, worse in beaten.items() if worse]
-    sentence = f"{_opening(rows[0])} {_metric(rows[0])} is {'; '.join(lower)} ({sure})."
+    sentence = f"{_opening(rows[0])} {_metric(rows[0])} is {'; '.join(lower)}{sure}."
     undecided = [f"{r['a']} and {r['b']}" for r in rows if not differs(r)]
     if len(undecided) > MOST_PAIRS:
         return f"{sentence} The other {len(undecided)} pairs cannot be told apart."
