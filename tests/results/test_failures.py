@@ -135,6 +135,16 @@ def test_nothing_failed_is_not_certain() -> None:
     assert 0.05 < made.interval().high < 0.2
 
 
+@pytest.mark.parametrize("method", ["auto", "wilson"])
+def test_gfrr_is_not_bounded_below_fnmr(method: str) -> None:
+    rates = mb.evaluate(golden_table("larger"), 0.5)
+    gfrr = rates.generalised(mb.Failures.from_counts(fta=(0, 125), fte=(0, 27))).gfrr
+    assert gfrr.estimate == pytest.approx(rates.frr.estimate)
+    for level in (0.9, 0.99):
+        assert gfrr.interval(method, level).high >= rates.frr.interval(method, level).high
+        assert gfrr.upper_bound(level, method) >= rates.frr.upper_bound(level, method)
+
+
 def test_totals_only_say_so() -> None:
     rates = mb.evaluate(golden_table("larger"), 0.5)
     made = rates.generalised(mb.Failures.from_counts(fta=(7, 125), fte=(2, 27))).gfrr

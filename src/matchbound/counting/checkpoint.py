@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import IntArray
-from matchbound.errors import DataError, plainly
+from matchbound.errors import DataError
 from matchbound.files.writing import whole_file
 
 if TYPE_CHECKING:
@@ -63,10 +63,8 @@ class Checkpoint:
                 state = {name: stored[name] for name in stored.files}
             mark, digest = str(state.pop("fingerprint")), str(state.pop("digest"))
             blocks = state.pop("blocks")
-        except Exception as error:  # a damaged archive makes numpy raise nearly anything
-            raise DataError(
-                f"{self.path} is not a checkpoint of matchbound ({plainly(error, 200)}); name another file"
-            ) from None
+        except Exception:  # a damaged archive makes numpy raise nearly anything, and advise to unpickle it
+            raise DataError(f"{self.path} is not a checkpoint of matchbound; name another file") from None
         if digest != _digest(mark, blocks, state):
             raise DataError(f"{self.path} was changed after it was written; delete it to start again")
         if mark != self.fingerprint:

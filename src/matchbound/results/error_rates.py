@@ -275,12 +275,12 @@ def _with_failures(method: str, number: GeneralisedRate, ask: Ask) -> Limits:
     """
     rate, people = number.rate, number._people
     few = bool(rate.errors) and rate.errors < FEW_ERRORS and rate.estimate < RARE
-    if number.metric == "gfrr" and not few:
-        low, high = gfrr_limits(number.estimate, number.variance, people, ask.tail)
-        return Limits(low, high, "wilson, influences by person")
     sides: tuple[Side, Side] = ("two-sided", "two-sided") if ask.side == "two-sided" else ("lower", "upper")
     lower, upper = (rate.interval(method, ask.level, side=side, **ask.options) for side in sides)
     own = (lower.low, upper.high)
+    if number.metric == "gfrr" and not few:
+        low, high = gfrr_limits(number.estimate, number.variance, people, ask.tail)
+        return Limits(low, max(high, own[1]), "wilson, influences by person")  # GFRR is never below FNMR
     if number.metric == "gfar":
         low, high = gfar_limits(rate.estimate, own, number._kept, number._square, people, ask.tail)
     else:
