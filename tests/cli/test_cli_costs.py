@@ -104,6 +104,16 @@ def test_a_claim_that_is_not_shown_is_exit_code_3(capsys: pytest.CaptureFixture[
     assert main(["roc", FILE, "--claim", "eer<1%", "--quiet"]) == 3
 
 
+def test_verdicts_stand_beside_a_table_of_commas(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["evaluate", FILE, "--threshold", "0.5", "--claim", "far<1e-7", "--format", "csv"]
+    assert main(words) == 3
+    printed = capsys.readouterr()
+    assert printed.out.startswith("metric,")
+    assert "FAR below" in printed.err
+    assert main([*words, "--quiet"]) == 3
+    assert capsys.readouterr().err == ""
+
+
 def test_claims_about_a_curve_need_no_threshold(capsys: pytest.CaptureFixture[str]) -> None:
     document = run_json(capsys, "evaluate", FILE, "--claim", "mindcf@prior=0.05<1.5", "--claim", "eer<50%")
     assert {row["metric"] for row in document["results"]} == {"mindcf", "eer"}

@@ -186,10 +186,10 @@ def _deliver(outcome: Outcome, notes: Sequence[str], run: Run) -> None:
     form, output = run.arguments.get("format", "table"), run.arguments.get("output")
     output = None if run.arguments["verb"] == "protocol" else output  # there it is the list of comparisons
     verdicts = claim_lines(outcome.claims) if outcome.claims else ""
+    if not run.quiet and (outcome.document is not None or form == "csv"):
+        sys.stderr.write(verdicts)
     if outcome.document is not None:
         content = outcome.document
-        if not run.quiet:
-            sys.stderr.write(verdicts)
     elif form == "json":
         records = [claim_record(claim, threshold) for claim, threshold in outcome.claims]
         judged = {"passed": outcome.passed, "claims": records} if records else {}
