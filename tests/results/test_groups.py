@@ -180,7 +180,26 @@ def test_the_test_decides_on_which_side_of_0_a_limit_lies() -> None:
             ((1.0, 9.0), (2.0, 8.0), (1.0, 8.0)),  # both do
             ((3.0, 9.0), (2.0, 8.0), (2.0, 8.0)),
         ):
-            assert decided(0.0, turned(tested), turned(combined)) == turned(expected)
+            assert decided(0.0, turned(tested), turned(combined), (-10.0, 10.0)) == turned(expected)
+        apart = turned((-0.5, 9.5))
+        assert decided(0.0, turned((-45.0, 9.0)), turned((2.0, 8.0)), apart) == turned((-0.5, 8.0))
+        assert decided(0.0, turned((-45.0, 9.0)), turned((2.0, 8.0)), turned((1.0, 9.5))) == turned((0.0, 8.0))
+
+
+def test_limits_of_a_gap_are_no_farther_apart_than_those_of_its_rates() -> None:
+    rng = np.random.default_rng(5)
+    wide = 0
+    for _ in range(40):
+        a, b = rng.integers(0, 40, size=(2, 900))
+        score = rng.normal(size=900) + 2.0 * (a == b) + 0.8 * (a % 20 == 3) * (b % 20 == 3)
+        data = mb.Comparisons(a, b, score)
+        rates = mb.by_group(data, 2.0, group={k: "x" if k < 20 else "y" for k in range(40)})
+        gap = rates.gap("far", "x", "y")
+        one, two = rates["x"].far.interval(), rates["y"].far.interval()
+        interval = gap.interval()
+        assert min(one.low - two.high, 0.0) <= interval.low <= interval.high <= max(one.high - two.low, 0.0)
+        wide += difference_limits(*gap.moments, 0.025)[0] < one.low - two.high
+    assert wide, "some tests alone reach farther"
 
 
 @pytest.mark.parametrize("weighting", ["comparisons", "identities"])

@@ -96,7 +96,9 @@ def _tested(gap: GroupGap, ask: Ask) -> Limits:
     limits = _mover("auto", gap, ask)
     if gap._never_differ:
         return limits
-    low, high = decided(0.0, difference_limits(*gap.moments, ask.tail), (limits.low, limits.high))
+    one, two = gap.limits_of_rates("auto", ask)
+    apart = (one.low - two.high, one.high - two.low)
+    low, high = decided(0.0, difference_limits(*gap.moments, ask.tail), (limits.low, limits.high), apart)
     return Limits(max(low, -1.0), min(high, 1.0), f"{limits.method}+score")
 
 
@@ -108,7 +110,8 @@ def _mover_ratio(method: str, ratio: Ratio, ask: Ask) -> Limits:
     limits = mover_ratio(gap.rate_a, (one.low, one.high), gap.rate_b, (two.low, two.high))
     if method != "auto" or gap._never_differ:
         return Limits(*limits, one.method)
-    return Limits(*decided(1.0, ratio_limits(*gap.moments, ask.tail), limits), f"{one.method}+score")
+    apart = (one.low / two.high if two.high > 0.0 else 0.0, one.high / two.low if two.low > 0.0 else math.inf)
+    return Limits(*decided(1.0, ratio_limits(*gap.moments, ask.tail), limits, apart), f"{one.method}+score")
 
 
 def _dyadic(gap: GroupGap, ask: Ask) -> Limits:

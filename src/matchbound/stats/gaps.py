@@ -205,12 +205,17 @@ def _limits(
     return low, _farthest(accepted, estimate, equal if estimate < equal else estimate, ends[1])
 
 
-def decided(equal: float, tested: tuple[float, float], combined: tuple[float, float]) -> tuple[float, float]:
+def decided(
+    equal: float, tested: tuple[float, float], combined: tuple[float, float], apart: tuple[float, float]
+) -> tuple[float, float]:
     """Combined limits of a gap, which leave out `equal` exactly when the tested ones do.
 
-    Where both leave it out, the limit nearer to it; where only one does, that of the test.
+    Where both leave it out, the limit nearer to it; where only one does, that of the test. With few errors that one may
+    lie absurdly far away: it goes no farther than `apart`, from the limit of one rate to the opposite limit of the
+    other, which combined limits never reach.
     """
-    (low, high), (near_low, near_high) = combined, tested
+    low, high = combined
+    near_low, near_high = max(tested[0], min(apart[0], equal)), min(tested[1], max(apart[1], equal))
     if low > equal or near_low > equal:
         low = near_low if not low > equal else min(low, near_low)
     if high < equal or near_high < equal:
