@@ -44,10 +44,10 @@ def by_group(
     data, threshold
         As for `evaluate`, with one threshold; a table on disk is counted in batches.
     group
-        By default the group that the data carry (a table on disk: the column that `scan` was told of). With a file
-            or a data frame as data, a column of it. Or a
-        mapping from identity to label; for embeddings, a column with one label per row; or a tuple of these for their
-        intersections. An attribute belongs to an identity: contradictions are an error.
+        By default the group that the data carry (a table on disk: the column that `scan` was told of). Or a
+        column of the file or data frame that `data` is; a mapping from identity to label; for embeddings, a column
+        with one label per row; or a tuple of these for their intersections. An attribute belongs to an identity:
+        contradictions are an error.
     people
         A table of people that holds the groups, a data frame or the name of a file: `group` is then the name of a
         column of it, such as ``group="sex"``, or a list of names for their intersections.
