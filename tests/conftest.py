@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import signal
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60)
 settings.register_profile("quick", parent=settings.get_profile("default"), max_examples=10)
 settings.load_profile("default")
+
+
+@pytest.fixture(autouse=True)
+def _pictures_are_closed() -> Iterator[None]:
+    """Pictures that a test drew through pyplot, which keeps them open for notebooks."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 def golden_table(name: str) -> mb.Comparisons:
