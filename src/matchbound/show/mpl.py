@@ -252,5 +252,5 @@ def _several(
 
 def _band(curve: RocCurve, level: float, simultaneous: bool) -> bands.Band:
     """The band of a picture: pointwise, the limits that `at_far` gives."""
-    quick = simultaneous or curve.at_far(0.01).interval(level=level).method != "latent"
+    quick = simultaneous or curve.recount.anonymous
     return curve.band(level, simultaneous=simultaneous, method="influence" if quick else "latent")
