@@ -394,7 +394,7 @@ class LatentModel:
                 f"correlations are {share:.0f}% assumed, {rho}"
             )
             notes.append(Note("assumed-correlations", text))
-        if 0.0 < errors < self.comparisons and erring < FEW:
+        if 0.0 < errors < self.comparisons and round(erring) < FEW:
             one, many = ("identity pair", "identity pairs") if far else ("identity", "identities")
             clusters = f"{erring:.0f} {many}" if erring >= 1.5 else f"one {one}"
             text = (
