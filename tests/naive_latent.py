@@ -244,7 +244,8 @@ class TwoVariances:
             off = math.log(self.own) + s2 / 2 - math.log(self.model(z_hat)[0])
             w = s2 / max(s2 + t * t, max(off, 0.0) ** 2)
             if off < 0.0 and not upper:
-                w = 1 - t * t / max(s2 + t * t, off**2)
+                wider = min(max(off**2 - t * t, s2), 9 * s2)
+                w = wider / (wider + t * t)
             log_v, sigma = log_v + (1 - w) * off, w * t + (1 - w) * math.sqrt(s2)
         total = math.exp(log_v + (u * sigma if upper else 0.0))
         p = stats.norm.cdf(z)

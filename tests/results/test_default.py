@@ -315,6 +315,18 @@ class TestWeighting:
             mb.evaluate(mb.demo_data(), 0.6, weighting="people")
 
 
+@pytest.mark.parametrize(("people", "most"), [(400, 1.4), (1600, 1.15)])
+def test_limits_of_many_people_are_those_of_the_samples_own_variance(people: int, most: float) -> None:
+    """Whatever the model carries to the tail: neither limit stays away from Wilson's as people are added."""
+    rng = np.random.default_rng(0)
+    identity = np.repeat(np.arange(people), 4)
+    data = mb.Embeddings(rng.normal(size=(people, 64))[identity] + rng.normal(size=(identity.size, 64)), identity)
+    for rate in mb.evaluate(data, far=1e-2).far, mb.evaluate(data, far=1e-3).far:
+        interval, wilson_interval = rate.interval(), rate.interval("wilson")
+        assert 0.95 < (rate.estimate - interval.low) / (rate.estimate - wilson_interval.low) < most
+        assert 0.95 < (interval.high - rate.estimate) / (wilson_interval.high - rate.estimate) < most
+
+
 def test_at_far_is_exact_on_curves_with_some_points(monkeypatch: pytest.MonkeyPatch) -> None:
     from matchbound.counting import recount as curves
 

@@ -25,6 +25,8 @@ MOST = 0.98
 BLENDED = (0.4, 0.6)
 # With fewer erring clusters than this, a note says so.
 FEW = 10.0
+# A difference of the two variances is laid to the sample's for at most so many times its error.
+FARTHEST = 3.0
 
 
 @dataclass(frozen=True)
@@ -323,7 +325,10 @@ class LatentModel:
         off, own_error = sample
         both = own_error**2 + error**2
         weight = own_error**2 / np.maximum(both, np.maximum(off, 0.0) ** 2)
-        weight = np.where(~upper & (off < 0.0), 1.0 - error**2 / np.maximum(both, off**2), weight)
+        # for lower limits the sample's error is what explains the difference, but not more than three times its own:
+        # of many people the sample's variance is known well, and no model may outweigh it
+        lacking = np.clip(off**2 - error**2, own_error**2, (FARTHEST * own_error) ** 2)
+        weight = np.where(~upper & (off < 0.0), lacking / (lacking + error**2), weight)
         known = np.isfinite(off)
         shift = np.where(known, (1.0 - weight) * off, 0.0)
         sigma = np.where(known, weight * error + (1.0 - weight) * own_error, error)
