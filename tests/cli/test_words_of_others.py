@@ -101,7 +101,8 @@ def test_members_of_other_packages_are_answered() -> None:
     [
         (["evaluate", FILE, "--threshold", "0.4", "--alpha", "0.1"], "use --level"),
         (["evaluate", FILE, "--threshold", "0.4", "--random-state", "1"], "use --seed"),
-        (["evaluate", FILE, "--fmr", "0.1"], "an option of matchbound roc"),
+        (["evaluate", FILE, "--fmr", "0.1"], "an option of matchbound plan, roc, groups"),
+        (["groups", FILE, "--threshold", "0.4", "--n-boot", "9"], "not of groups"),
         (["roc", FILE, "--fta", "1/9"], "an option of matchbound evaluate or report"),
         (["roc", FILE, "--json"], "use --format json"),
     ],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import sys
 from collections.abc import Sequence
 
@@ -63,19 +62,6 @@ HINTS = {
     "use --format csv": "--csv",
     "use --workers": "--n-jobs --jobs --threads",
 }
-# options that only some verbs have
-VERBS_WITH = {
-    "evaluate or report": "--fta --fte --failures",
-    "evaluate": "--threshold --prior --linkage",
-    "roc": "--far --frr --fmr --fnmr --min-dcf --cllr",
-    "evaluate or roc": "--claim",
-    "roc or groups": "--plot",
-    "identify": "--fpir",
-    "groups": "--people --group",
-}
-# options that take a rate, which may be typed in percent
-RATES = "--far --frr --fmr --fnmr --fpir --upper --width --prior --claim --level --min-dcf --act-dcf"
-_PERCENT = re.compile(r"([0-9]*\.?[0-9]+(?:e-?[0-9]+)?)%", re.IGNORECASE)
 
 
 def build(verb: str = "") -> cyclopts.App:
@@ -113,7 +99,7 @@ def run(tokens: Sequence[str]) -> int:
     """Parse and run; every failure that a user can cause is one line on stderr."""
     verb = tokens[0] if tokens and tokens[0] in VERBS else ""
     try:
-        command, bound, _ = build(verb).parse_args(without_percent(tokens), exit_on_error=False, print_error=False)
+        command, bound, _ = build(verb).parse_args(tokens, exit_on_error=False, print_error=False)
         if command.__module__.startswith("matchbound."):
             return execute(command, bound, tokens)
         command(*bound.args, **bound.kwargs)  # help, version, completion
@@ -123,18 +109,6 @@ def run(tokens: Sequence[str]) -> int:
             raise stop from None
         return _explain(error, verb)
     return 0
-
-
-def without_percent(tokens: Sequence[str]) -> list[str]:
-    """What was typed, with rates in percent as plain numbers: ``--far 0.1%`` is ``--far 0.001``."""
-    plain: list[str] = []
-    for token in tokens:
-        option, equals, value = token.partition("=") if token.startswith("--") else ("", "", token)
-        percent = _PERCENT.fullmatch(value)
-        if percent and (option if equals else plain[-1] if plain else "") in RATES.split():
-            token = f"{option}{equals}{float(percent[1]) / 100.0!r}"
-        plain.append(token)
-    return plain
 
 
 def _interrupt_behind(error: BaseException | None) -> KeyboardInterrupt | None:
@@ -170,21 +144,37 @@ def _wrong_usage(error: cyclopts.CycloptsError, verb: str) -> str:
     ending = f"(see matchbound {verb}{' ' if verb else ''}--help)"
     if isinstance(error, cyclopts.ValidationError) and error.argument is not None and error.argument.tokens:
         option = error.argument.tokens[0].keyword or error.argument.name
-        return f"{option} {error.exception_message.removeprefix(option.lstrip('-') + ' ')} {ending}"
+        message = error.exception_message.removeprefix(option.lstrip("-") + " ").rstrip(".")
+        return f"{option} {message[:1].lower()}{message[1:]} {ending}"
     if isinstance(error, cyclopts.UnknownCommandError | cyclopts.UnknownOptionError):
-        command = isinstance(error, cyclopts.UnknownCommandError)
         token = getattr(error, "token", None)
         word = (error.unused_tokens or [""])[0] if token is None else token.keyword or token.value
         option = word.partition("=")[0].lower()
-        if command and os.path.exists(word):
+        if not verb and os.path.exists(word):
             return f"say what to do with {word}, such as matchbound check {word} {ending}"
-        for hint, words in HINTS.items():
-            if option in words.split():
-                return f"{option} is not {'a verb' if command else 'an option'} of matchbound; {hint} {ending}"
-        for verbs, words in VERBS_WITH.items():
-            if option in words.split():
-                return f"{option} is an option of matchbound {verbs}, not of {verb} {ending}"
+        hint = next((hint for hint, words in HINTS.items() if option in words.split()), "")
+        wanted = next((part.rstrip(",") for part in hint.split() if part.startswith("--")), option)
+        verbs = _verbs_with(wanted) if verb else []
+        elsewhere = f"{wanted} is an option of matchbound {_either(verbs)}, not of {verb}"
+        if hint:
+            hint = elsewhere if verbs and verb not in verbs and "matchbound" not in hint else hint
+            return f"{option} is not {'an option' if verb else 'a verb'} of matchbound; {hint} {ending}"
+        if verbs:
+            return f"{elsewhere} {ending}"
     return f"{error} {ending}"
+
+
+def _verbs_with(option: str) -> list[str]:
+    """The verbs that have an option."""
+    return [
+        name
+        for name in VERBS
+        if any(option in argument.names for argument in build(name)[name].assemble_argument_collection())
+    ]
+
+
+def _either(names: Sequence[str]) -> str:
+    return " or ".join([*([", ".join(names[:-1])] if names[1:] else []), *names[-1:]])
 
 
 def _fail(message: str, code: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from matchbound.cli import STDIN
 from matchbound.cli import options as opt
@@ -35,7 +36,7 @@ def errors(
     *files: opt.Files,
     threshold: opt.Threshold = None,
     kind: Literal["both", "far", "frr"] = "both",
-    most: Annotated[int, Parameter(validator=opt.at_least(1, 10_000_000))] = 20,
+    most: Annotated[int, Parameter(validator=Number(gte=1, lte=10_000_000))] = 20,
     reading: opt.Reading = opt.READING,
     running: opt.Running = opt.RUNNING,
     answer: opt.Answer = opt.ANSWER,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from matchbound._version import __version__
 from matchbound.cli import STDIN
 from matchbound.data.comparisons import Comparisons
-from matchbound.errors import DataError, MatchboundError, MatchboundWarning, UsageError, spelled, without_secrets
+from matchbound.errors import DataError, MatchboundWarning, UsageError, spelled, without_secrets
 from matchbound.files.opening import Origin, file_digest, is_address, local_path, own_name, own_names
 from matchbound.files.writing import write_atomically
 from matchbound.metrics import METRICS, Home
@@ -304,41 +304,30 @@ def command_line(words: Sequence[str]) -> str | None:
 def _check_places(arguments: Mapping[str, Any]) -> None:
     """Check where a command writes before it begins."""
     options = (pair.partition("=")[2] for pair in arguments.get("option") or ())
-    sources = [*_sources(arguments), *options]
+    named = (name for name in (*_sources(arguments), *options) if name not in ("", "-", STDIN) and "\0" not in name)
+    sources = [Path(local_path(name)) for name in named if not is_address(name)]
     for name in WRITTEN:
         place = arguments.get(name)
-        if place in ("-", STDIN):
-            raise UsageError(f"--{name} needs the name of a file; - stands for standard output after --output only")
-        if place is not None:
-            _check_writable(f"--{name}", place, sources)
+        if place is None:
+            continue
+        if place in ("", "-", STDIN) or "\0" in place or is_address(place):
+            raise UsageError(f"--{name} needs the name of a file on this machine; got {place!r}")
+        try:
+            _check_writable(f"--{name} {place}", Path(local_path(place)), sources)
+        except OSError as error:
+            raise UsageError(f"--{name} {place}: cannot be written ({error.strerror or error})") from None
 
 
-def _check_writable(option: str, place: str, sources: list[str]) -> None:
+def _check_writable(option: str, target: Path, sources: Sequence[Path]) -> None:
     """Raise where a place cannot be written, or is read."""
-    if not place or "\0" in place:
-        raise UsageError(f"{option} needs the name of a file; got {place!r}")
-    if is_address(place):
-        raise UsageError(f"{option} takes a file on this machine; write it here, then copy it to {place}")
-    target = Path(local_path(place))
-    try:
-        there = target.exists()
-        for source in sources:
-            if source in ("", "-", STDIN) or is_address(source) or "\0" in source:
-                continue
-            origin = Path(local_path(source))
-            below = origin.is_dir() and Path(os.path.realpath(target)).is_relative_to(os.path.realpath(origin))
-            if below or (there and origin.exists() and os.path.samefile(target, origin)):
-                raise UsageError(
-                    f"{option} {place} is read by this command and would be overwritten; name another file"
-                )
-        if target.is_dir():
-            raise DataError(f"{place}: cannot be written (it is a folder; name a file)")
-        if not target.parent.is_dir():
-            raise DataError(f"{place}: cannot be written (there is no folder {target.parent})")
-    except MatchboundError:
-        raise
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{option} {place}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
+    for source in sources:
+        below = source.is_dir() and Path(os.path.realpath(target)).is_relative_to(os.path.realpath(source))
+        if below or (target.exists() and source.exists() and target.samefile(source)):
+            raise UsageError(f"{option} is read by this command and would be overwritten; name another file")
+    if target.is_dir():
+        raise DataError(f"{target}: cannot be written (it is a folder; name a file)")
+    if not target.parent.is_dir():
+        raise DataError(f"{target}: cannot be written (there is no folder {target.parent})")
 
 
 # the verb that judges claims about each kind of result

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from cyclopts import Parameter
+
 from matchbound.cli import options as opt
 from matchbound.cli.command import RUN, Outcome, about, read_claims, with_plans
 from matchbound.errors import UsageError
@@ -29,7 +31,7 @@ def evaluate(
     claim: opt.ClaimTexts = None,
     method: Method = "auto",
     interval: opt.Interval = opt.INTERVAL,
-    prior: list[float] | None = None,
+    prior: Annotated[list[float] | None, Parameter(converter=opt.rates)] = None,
     linkage: bool = False,
     failures: opt.FailureOptions = opt.NO_FAILURES,
     variance: Variance = None,

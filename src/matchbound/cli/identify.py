@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from matchbound.cli import options as opt
 from matchbound.cli.command import RUN, Outcome, provenance, read_claims, wrote
@@ -26,7 +27,7 @@ def identify(
     probes: list[str],
     threshold: opt.Thresholds = None,
     fpir: opt.Rates = None,
-    rank: Annotated[list[int] | None, Parameter(validator=opt.at_least(1))] = None,
+    rank: Annotated[list[int] | None, Parameter(validator=Number(gte=1))] = None,
     gallery_size: list[int] | None = None,
     claim: list[str] | None = None,
     group: str | None = None,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from matchbound.cli import options as opt
 from matchbound.cli.command import RUN, Run, about, read_claims
@@ -45,7 +46,7 @@ def open(
     title: str | None = None,
     reading: opt.Reading = opt.READING,
     seed: opt.Seed = 0,
-    port: Annotated[int, Parameter(validator=opt.at_least(0, 65535))] = 0,
+    port: Annotated[int, Parameter(validator=Number(gte=0, lte=65535))] = 0,
     no_browser: bool = False,
     quiet: opt.Quiet = False,
 ) -> None:

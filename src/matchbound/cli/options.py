@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -11,6 +12,7 @@ from shlex import quote
 from typing import Annotated, Any, Literal, TypeVar
 
 from cyclopts import Group, Parameter
+from cyclopts.validators import Number
 
 from matchbound.cli import STDIN
 from matchbound.cli.command import RUN
@@ -26,6 +28,7 @@ from matchbound.readers.scan import ScoreFile
 from matchbound.results.claims import percent_meant
 from matchbound.results.costs import weights_of
 from matchbound.results.interval import check_level, named
+from matchbound.show.numbers import typed_number
 from matchbound.show.terms import Terms
 
 Data = TypeVar("Data", bound=Comparisons | Embeddings | ScoreFile)
@@ -34,6 +37,7 @@ EXPERT = Group("For experts", sort_key=2)
 WORK = Group("Long runs", sort_key=3)
 OUTPUT = Group("Output", sort_key=4)
 LABORATORY = Group("For a laboratory", sort_key=5)
+_NUMBER = re.compile(r"[-+]?[0-9.]+(e[-+]?[0-9]+)?%?")
 # beyond these, a Parquet or text table stays on disk and is counted batch by batch
 LARGE_ROWS, LARGE_BYTES = 30_000_000, 2 << 30
 
@@ -48,6 +52,28 @@ def choice(help: str, names: Sequence[str], *, several: bool = False, **more: An
     return Parameter(help=f"{help}: {', '.join(names)}.", converter=convert, **more)
 
 
+def rates(_: object, tokens: Sequence[Any]) -> list[float]:
+    """Rates, which may be typed in percent: ``0.1%`` is 0.001."""
+    return [typed_number(token.value) for token in tokens]
+
+
+def rate(_: object, tokens: Sequence[Any]) -> float:
+    """One rate, which may be typed in percent."""
+    return typed_number(tokens[0].value)
+
+
+def priors(_: object, tokens: Sequence[Any]) -> list[float | str]:
+    """Priors as numbers, or names of evaluations."""
+    chosen: list[float | str] = []
+    for token in tokens:
+        try:
+            chosen.append(typed_number(token.value))
+        except ValueError:
+            chosen.append(token.value)
+        weights_of(chosen[-1], 1.0, 1.0)
+    return chosen
+
+
 def each(check: Callable[[Any], object]) -> Callable[[object, Any], None]:
     """A validator of one value or of several; `check` raises a ValueError for one that will not do."""
 
@@ -56,16 +82,6 @@ def each(check: Callable[[Any], object]) -> Callable[[object, Any], None]:
             check(item)
 
     return validate
-
-
-def at_least(least: int, most: int = sys.maxsize) -> Callable[[object, Any], None]:
-    """Check of an option that is a whole number."""
-
-    def check(value: int) -> None:
-        if not least <= value <= most:
-            raise ValueError(f"must be at {f'least {least}' if value < least else f'most {most}'}; got {value}")
-
-    return each(check)
 
 
 def _check_rate(rate: float) -> None:
@@ -79,40 +95,29 @@ def _check_picture(path: str) -> None:
         raise ValueError(f"must end in .png, .svg or .pdf; got {path}")
 
 
-def _priors(_: object, tokens: Sequence[Any]) -> list[float | str]:
-    """Priors as numbers, or names of evaluations."""
-    priors: list[float | str] = []
-    for token in tokens:
-        try:
-            priors.append(float(token.value))
-        except ValueError:
-            priors.append(token.value)
-        weights_of(priors[-1], 1.0, 1.0)
-    return priors
-
-
 Files = Annotated[str, Parameter(help="Scores or embeddings: CSV, TSV, Parquet, .npz, an address, - (standard input).")]
 Thresholds = Annotated[list[float] | None, Parameter(help="Decision threshold; repeat it for several.")]
 Threshold = Annotated[float | None, Parameter(help="Decision threshold.")]
-Rates = Annotated[list[float] | None, Parameter(validator=each(_check_rate))]
-Far = Annotated[float | None, Parameter(alias="--fmr", validator=each(_check_rate))]
-Frr = Annotated[float | None, Parameter(alias="--fnmr", validator=each(_check_rate))]
+Rate = Annotated[float | None, Parameter(converter=rate)]
+Rates = Annotated[list[float] | None, Parameter(converter=rates, validator=each(_check_rate))]
+Far = Annotated[Rate, Parameter(alias="--fmr", validator=each(_check_rate))]
+Frr = Annotated[Rate, Parameter(alias="--fnmr", validator=each(_check_rate))]
 Fars = Annotated[Rates, Parameter(alias="--fmr")]
 Frrs = Annotated[Rates, Parameter(alias="--fnmr")]
 CLAIM = 'A requirement, such as "far<1e-3" or "frr@far=1e-3<5%"; repeatable. Exit code 3 when one is not shown.'
 ClaimTexts = Annotated[list[str] | None, Parameter(help=CLAIM)]
-Level = Annotated[float, Parameter(help="Confidence level.", validator=each(check_level))]
-Resamples = Annotated[int, Parameter(help="Bootstrap replicates.", validator=at_least(1, 10_000_000))]
-Seed = Annotated[int, Parameter(help="Seed of everything random.", validator=at_least(0))]
+Level = Annotated[float, Parameter(help="Confidence level.", converter=rate, validator=each(check_level))]
+Resamples = Annotated[int, Parameter(help="Bootstrap replicates.", validator=Number(gte=1, lte=10_000_000))]
+Seed = Annotated[int, Parameter(help="Seed of everything random.", validator=Number(gte=0))]
 Weighting = Annotated[Literal["comparisons", "identities"], Parameter(help="Weight comparisons or identities equally.")]
 Groups = Annotated[list[str] | None, Parameter(help="Column with groups of people; repeat it for intersections.")]
 People = Annotated[str | None, Parameter(help="Table of people (identity, sex, …) with the --group columns.")]
-Priors = Annotated[list[float | str] | None, Parameter(converter=_priors)]
+Priors = Annotated[list[float | str] | None, Parameter(converter=priors)]
 MinDcf = Annotated[Priors, Parameter(help="Prior for minDCF, or the name of an evaluation (sre16, voxsrc, …).")]
 Cllr = Annotated[bool, Parameter(help="Cllr and minCllr; scores are natural log-likelihood ratios.")]
 Plot = Annotated[str | None, Parameter(help="Picture to write: .png, .svg or .pdf.", validator=each(_check_picture))]
 Reader = Annotated[str | None, choice("File format, if not detected automatically", tuple(READERS), group=FILES)]
-Workers = Annotated[int | None, Parameter(validator=at_least(1))]
+Workers = Annotated[int | None, Parameter(validator=Number(gte=1))]
 Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], help="No progress and no warnings on stderr.", group=OUTPUT)]
 
 
@@ -147,7 +152,7 @@ class Working:
 
     @contextmanager
     def started(self) -> Iterator[dict[str, Any]]:
-        """The arguments of a library call that counts: workers, executor, progress."""
+        """The arguments of a library call that counts: those given here, executor and progress."""
         from matchbound import kernels  # late: it looks at the environment, and what is wrong there is an error here
 
         kernels.tell_of_compiling = kernels.tell_of_compiling and not RUN.get().quiet
@@ -157,7 +162,8 @@ class Working:
                 from matchbound.counting.cluster import DaskExecutor, connected
 
                 executor = DaskExecutor(stack.enter_context(connected(self.dask)))
-            yield {"workers": self.workers, "executor": executor, "progress": stack.enter_context(bar())}
+            own = {name: value for name, value in vars(self).items() if name != "dask"}
+            yield {**own, "executor": executor, "progress": stack.enter_context(bar())}
 
 
 @Parameter(name="*", group=WORK)
@@ -172,12 +178,6 @@ class Running(Working):
 
     checkpoint: str | None = None
     checkpoint_every: Annotated[float, Parameter(group=EXPERT)] = 30.0
-
-    @contextmanager
-    def started(self) -> Iterator[dict[str, Any]]:
-        """The same with checkpoint and checkpoint_every."""
-        with super().started() as how:
-            yield {**how, "checkpoint": self.checkpoint, "checkpoint_every": self.checkpoint_every}
 
 
 @contextmanager
@@ -315,7 +315,9 @@ class Reading:
 
         if not files:
             raise UsageError("name a file to read, or - for standard input")
-        _refuse_stray_numbers(files)
+        stray = next((name for name in files if _NUMBER.fullmatch(name) and not Path(name).exists()), None)
+        if stray is not None:  # most often a second value of the option before it
+            raise UsageError(f"{stray}: no such file. For several values repeat the option: --far 0.01 --far 0.001")
         names = ["-" if name == STDIN else name for name in files]
         options = _reader_options(self.option) | ({} if group is None else {"group": group})
         if self.missing != "error":
@@ -353,17 +355,17 @@ class Reading:
 
             data = self.load(files)
             return data, groups_of(people, columns or (), data.identities)
-        first, rest = (columns[0], columns[1:]) if columns else (None, ())
-        if STDIN in files and rest:
+        names = list(columns or ())
+        if STDIN in files and len(names) > 1:
             raise UsageError("several --group columns are read one by one, so standard input will not do; name a file")
-        source = self.load_or_scan(files, first)
-        if not rest:
+        source = self.load_or_scan(files, names[0] if names else None)
+        if len(names) < 2:
             return source, None
         if isinstance(source, ScoreFile):
             from matchbound.readers.scan import scan_groups
 
-            return source, tuple(scan_groups(source, column) for column in columns or ())
-        labels = [source.group, *(self.load(files, column).group for column in rest)]
+            return source, tuple(scan_groups(source, column) for column in names)
+        labels = [source.group, *(self.load(files, column).group for column in names[1:])]
         return source, tuple(dict(zip(source.identities, each, strict=True)) for each in labels if each is not None)
 
     def words(self) -> list[str]:
@@ -384,40 +386,21 @@ def _remembered(data: Data) -> Data:
     return data
 
 
-def _refuse_stray_numbers(files: Sequence[str]) -> None:
-    """A number among the files that is not a file is most often a second value of the option before it."""
-    for name in files:
-        try:
-            float(name)
-        except ValueError:
-            continue
-        if not Path(name).exists():
-            raise UsageError(f"{name}: no such file. For several values repeat the option: --far 0.01 --far 0.001")
-
-
 def is_large(name: str) -> bool:
     """Whether a file, here or elsewhere, is a table of scores too large to be read at once."""
     suffix = Path(name).suffix.lower()
     if suffix not in (".parquet", ".csv", ".tsv", ".txt"):
         return False
     try:
-        if not is_address(name) and suffix != ".parquet":
-            return Path(local_path(name)).stat().st_size > LARGE_BYTES
-        source = open_input(name)
-        if suffix != ".parquet":
-            return (source.size or 0) > LARGE_BYTES
-        from matchbound.readers.parquet import open_parquet
+        if suffix == ".parquet":
+            from matchbound.readers.parquet import open_parquet
 
-        with open_parquet(source) as file:
-            return bool(file.metadata.num_rows > LARGE_ROWS)
+            with open_parquet(open_input(name)) as file:
+                return bool(file.metadata.num_rows > LARGE_ROWS)
+        size = open_input(name).size if is_address(name) else Path(local_path(name)).stat().st_size
+        return (size or 0) > LARGE_BYTES
     except (DataError, OSError):
         return False  # reading it will tell what is wrong
-
-
-# arguments of `read` that are options of their own on the command line
-_OWN_OPTIONS = {"path": "name the files as arguments"} | {
-    name: f"use --{name}" for name in ("reader", "distance", "similarity", "repeats", "missing")
-}
 
 
 def _reader_options(pairs: Sequence[str] | None) -> dict[str, Any]:
@@ -426,10 +409,10 @@ def _reader_options(pairs: Sequence[str] | None) -> dict[str, Any]:
     for pair in pairs or ():
         name, equals, value = pair.partition("=")
         name, dot, key = name.partition(".")
-        if not equals or not name.isidentifier() or bool(dot) != bool(key):
+        if not equals or not name.isidentifier() or bool(dot) != bool(key) or name == "path":
             raise UsageError(f"--option takes NAME=VALUE (or columns.score=VALUE); got {pair}")
-        if name in _OWN_OPTIONS:
-            raise UsageError(f"--option {name}: {_OWN_OPTIONS[name]}")
+        if name in vars(READING):
+            raise UsageError(f"--option {name}: use --{name}")
         if name in options and not (dot and isinstance(options[name], dict)):
             raise UsageError(f"--option {name} is given twice; give it once")
         if dot:

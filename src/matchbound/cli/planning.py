@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from matchbound.cli import options as opt
 from matchbound.cli.command import Outcome, write_figure
@@ -87,12 +88,12 @@ def plan(
     *,
     far: opt.Far = None,
     frr: opt.Frr = None,
-    width: float | None = None,
-    upper: float | None = None,
+    width: opt.Rate = None,
+    upper: opt.Rate = None,
     level: opt.Level = 0.95,
     power: float = 0.95,
     instances: int = 2,
-    claim: float | None = None,
+    claim: opt.Rate = None,
     design_effect: float | None = None,
     pilot: str | None = None,
     method: Annotated[str, opt.choice("The interval that will be used", ("auto", "latent", "wilson"))] = "auto",
@@ -133,16 +134,16 @@ def coverage(
     frr: opt.Frrs = None,
     frr_at_far: opt.Rates = None,
     method: Annotated[list[str] | None, opt.choice("Interval method; repeatable", METHODS, several=True)] = None,
-    level: Annotated[list[float] | None, Parameter(validator=opt.each(check_level))] = None,
+    level: Annotated[list[float] | None, Parameter(converter=opt.rates, validator=opt.each(check_level))] = None,
     identities: list[int] | None = None,
     instances: int | None = None,
-    replications: Annotated[int, Parameter(validator=opt.at_least(1))] = 200,
+    replications: Annotated[int, Parameter(validator=Number(gte=1))] = 200,
     resamples: opt.Resamples = 1000,
     seed: opt.Seed = 0,
-    truth_identities: Annotated[int, Parameter(validator=opt.at_least(100))] = 200_000,
+    truth_identities: Annotated[int, Parameter(validator=Number(gte=100))] = 200_000,
     resume: str | None = None,
     reading: opt.Reading = opt.READING,
-    workers: Annotated[int, Parameter(validator=opt.at_least(1), group=opt.WORK)] = 1,
+    workers: Annotated[int, Parameter(validator=Number(gte=1), group=opt.WORK)] = 1,
     dask: Annotated[str | None, Parameter(group=opt.WORK)] = None,
     answer: opt.Answer = opt.ANSWER,
 ) -> Outcome:
