@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -270,3 +271,44 @@ def test_an_id_beside_a_subject_is_that_of_a_sample(tmp_path: Path) -> None:
     assert data.instance_a is not None
     alone = mb.read(put(tmp_path / "alone.csv", "probe_id,ref_id,score\na,a,1\na,b,0\n"))
     assert alone.genuine.tolist() == [True, False]  # type: ignore[union-attr]
+
+
+ROWS = "".join(f"{i % 2},{i % 7},{'abcde'[i // 4]}\n" for i in range(20))
+
+
+@pytest.mark.parametrize("name", ["groups", "Cluster", "subject_id", "patient"])
+def test_one_column_of_clusters(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "f.csv"
+    path.write_text(f"y_true,y_score,{name}\n{ROWS}")
+    data = mb.read(path)
+    labels, scores, groups = zip(*(line.split(",") for line in ROWS.split()), strict=True)
+    same = mb.Comparisons.from_labels(np.array(labels, int), np.array(scores, float), groups)
+    assert not data.anonymous
+    assert [note.code for note in data.findings()[:2]] == ["clusters", "clustered"]
+    assert repr(name) in data.findings()[0]
+    for one, two in zip(data.arrays, same.arrays, strict=True):
+        np.testing.assert_array_equal(one, two)
+    assert mb.read(path, columns={"cluster": None}).anonymous
+
+
+@pytest.mark.parametrize("name", ["group", "id_a", "probe_id"])
+def test_a_column_that_may_be_clusters_is_named(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "f.csv"
+    path.write_text(f"y_true,y_score,{name}\n{ROWS}")
+    data = mb.read(path)
+    assert data.anonymous
+    (note,) = (note for note in data.findings() if note.code == "unused-column")
+    assert f"columns={{'cluster': '{name}'}}" in note
+    assert not mb.read(path, columns={"cluster": name}).anonymous
+
+
+def test_a_cluster_of_one_kind_has_no_partner() -> None:
+    data = mb.Comparisons.from_labels([1, 1, 0, 1], [0.9, 0.8, 0.1, 0.7], groups=["a", "a", "b", "b"])
+    assert data.identities.tolist() == ["a", "b", "b (other side)"]
+
+
+def test_several_frames_are_refused_in_words() -> None:
+    frame = pa.table({"id_a": ["a"], "id_b": ["b"], "score": [1.0]})
+    for call in (lambda: mb.read([frame, frame]), lambda: mb.evaluate([frame, frame], 0.5)):
+        with pytest.raises(mb.UsageError, match="concatenate"):
+            call()

@@ -15,9 +15,12 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 import matchbound as mb
+from matchbound.data.values import FAILED
+from matchbound.errors import spelled
 from matchbound.files.opening import Input
 from matchbound.readers import infer, tables, text
 from matchbound.readers.layouts import lists
+from matchbound.readers.read import is_trial_list
 from naive_readers import components_by_search, fields_by_line, map_by_line
 
 WORDS = ("a", "b", "target", "0", "1", "-2.5", "+3", "1e400", "nan", "é", "x" * 40, '"q', "", "\ufeff", "n\0l")
@@ -136,8 +139,8 @@ def test_scores_are_joined_by_name(scores: list[tuple[str, str, str]], wanted: l
     if expected is None and lost:
         line, (a, b) = lost[0]
         expected = (
-            f"trials, line {line}: no score for {a} {b} in scores ({len(lost)} of {len(wanted)} trials have none). "
-            "Score every trial, or drop those trials from the list"
+            f"trials, line {line}: no score for {a} {b} in scores ({len(lost)} of {len(wanted)} trials have none); "
+            f"{spelled(FAILED)}"
         )
     if expected is None:
         expected = [float(known[pair][0][1]) for pair in wanted]
@@ -205,3 +208,51 @@ def test_a_wide_table_takes_time_by_its_columns(tmp_path: Path) -> None:
     begun = time.process_time()
     assert mb.read(tmp_path / "x.csv").vectors.shape == (6, 8_000)
     assert time.process_time() - begun < 3
+
+
+def written(folder: Path, **texts: str) -> list[str]:
+    """Files with these texts."""
+    for name, text_of_it in texts.items():
+        (folder / name).write_text(text_of_it)
+    return [str(folder / name) for name in texts]
+
+
+KALDI = "a b target\nc d target\na d nontarget\nc b nontarget\n"
+VOX = "1 p/1.wav p/2.wav\n0 p/1.wav q/1.wav\n1 q/1.wav q/2.wav\n0 q/2.wav p/2.wav\n"
+
+
+@pytest.mark.parametrize(
+    ("trials", "scores"),
+    [
+        (KALDI, "a b 0.9\na d 0.2\nc b 0.1\n"),  # a trial without a score
+        (KALDI, "a b 0.9\nc d nan\na d 0.2\nc b 0.1\n"),
+        (KALDI, "0.9\nnan\n0.2\n0.1\n"),
+        ("a b target 0.9\nc d target NA\na d nontarget 0.2\nc b nontarget 0.1\n", ""),
+    ],
+)
+def test_missing_scores_of_trials(trials: str, scores: str, tmp_path: Path) -> None:
+    files = written(tmp_path, trials=trials, **({"scores": scores} if scores else {}))
+    with pytest.raises(mb.DataError, match="missing='reject'"):
+        mb.read(files, reader="kaldi")
+    assert mb.read(files, reader="kaldi", missing="drop").score.tolist() == [0.9, 0.2, 0.1]
+    rejected = mb.read(files, reader="kaldi", missing="reject")
+    assert rejected.score[1] < 0.1
+    assert [note.code for note in rejected.findings()].count("missing-scores") == 1
+
+
+@pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+@pytest.mark.parametrize(
+    ("reader", "trials", "scores"),
+    [
+        ("kaldi", KALDI, "a b 0.9\nc d 0.8\na d 0.2\nc b 0.1\n"),
+        ("voxceleb", VOX, "p/1.wav p/2.wav 0.9\np/1.wav q/1.wav 0.1\nq/1.wav q/2.wav 0.8\nq/2.wav p/2.wav 0.2\n"),
+    ],
+)
+def test_trials_and_scores_in_either_order(reader: str, trials: str, scores: str, tmp_path: Path) -> None:
+    files = written(tmp_path, trials=trials, scores=scores)
+    rates = [mb.evaluate(mb.read(order, reader=reader), 0.5) for order in (files, files[::-1])]
+    assert [(one.far.errors, one.frr.errors, one.far.comparisons) for one in rates] == [(0, 0, 2)] * 2
+    assert mb.evaluate(files, 0.5).far.comparisons == 2
+    assert is_trial_list(files[0])
+    assert not is_trial_list(files[1])
+    assert not is_trial_list(str(tmp_path))

@@ -53,7 +53,7 @@ def test_labels_that_are_complete_or_said_to_be(tmp_path: Path) -> None:
     assert [note.code for note in rates.precision(0.1).notes] == [SAID_COMPLETE]
     whole = mb.read(files(tmp_path, 1.0), reader="splink")
     (chosen,) = (note for note in whole.findings() if note.code == "column-chosen")
-    assert chosen == "the column 'match_weight' was read as the score"
+    assert chosen.startswith("the column 'match_weight' was read as the score: a threshold is a match weight")
     assert not any("label" in note.code for note in whole.findings())
     mb.evaluate(whole, 0.0).f1()
 

@@ -36,8 +36,8 @@ def compare(
 
     Comparisons are matched by instance; those that only one system has are left out, with a warning. Give one
     --threshold for all systems or one for each, or the FAR (or FRR) at which they are to be compared. More than two
-    systems: all pairs, with simultaneous intervals. With --reader voxceleb, kaldi or sre the first file is the list of
-    trials, and the others are the scores of one system each.
+    systems: all pairs, with simultaneous intervals. Where the first file is a list of trials (VoxCeleb, Kaldi, or
+    --reader sre), the others are the scores of one system each.
 
     Args:
         far: Compare FRR where every system has this FAR.
@@ -45,10 +45,12 @@ def compare(
         claim: A requirement on A minus B, such as "dfrr<0.2%"; repeatable. Exit code 3 when one is not shown.
     """
     from matchbound.calls.comparison import compare_all
-    from matchbound.readers.read import in_memory
+    from matchbound.readers.read import in_memory, is_trial_list
     from matchbound.show.differences import SIMULTANEOUS, comparison_records, comparison_section
 
-    has_trials = reading.reader in ("voxceleb", "kaldi", "sre") and len(files) >= 3
+    has_trials = len(files) >= 3 and (
+        is_trial_list(files[0]) if reading.reader is None else reading.reader in ("voxceleb", "kaldi", "sre")
+    )
     trials, files = (files[:1], files[1:]) if has_trials else ((), files)
     claims = read_claims(claim, "comparison")
     if len(files) < 2:

@@ -373,13 +373,29 @@ class Comparisons(Source):
         cluster = coded_labels(groups, "groups")
         if len(cluster) != score.size:
             raise DataError(f"groups has {len(cluster)} labels for {score.size} comparisons; give one per comparison")
-        # An impostor comparison joins its group with a partner that only this group has: what one group contributes
-        # is then one identity pair, and no two groups share anybody.
-        names = as_text(cluster.labels).tolist()
-        codes = np.asarray(cluster.codes, dtype=np.int64)
+        return cls.of_clusters(score, genuine, cluster, distance=distance)
+
+    @classmethod
+    def of_clusters(
+        cls, score: FloatArray, genuine: BoolArray, cluster: Coded, *, distance: bool = False, notes: Sequence[str] = ()
+    ) -> Comparisons:
+        """Comparisons that each belong to one cluster: dependent within it, independent of those of other clusters.
+
+        An impostor comparison joins its cluster with a partner that only this cluster has: what one cluster contributes
+        is then one identity pair, and no two clusters share an identity.
+
+        Parameters
+        ----------
+        score, genuine, distance, notes
+            As for `of_nobody`.
+        cluster
+            The cluster of each comparison.
+        """
+        labels, (codes,) = merge(cluster)
+        names = as_text(labels).tolist()
         identities = text_array([*names, *(f"{name} (other side)" for name in names)])
-        partner = np.where(genuine, codes, codes + len(names))
-        return cls.from_codes(identities, codes, partner, score, distance=distance, notes=[CLUSTERED])
+        occurs, a, b = _compact(identities.size, codes, np.where(genuine, codes, codes + len(names)))
+        return cls.from_codes(identities[occurs], a, b, score, distance=distance, notes=[*notes, CLUSTERED])
 
     @classmethod
     def of_nobody(

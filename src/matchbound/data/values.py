@@ -140,9 +140,14 @@ def as_scores(score: ArrayLike, *, copy: bool = True) -> FloatArray:
     return values
 
 
-def check_finite(values: NDArray[Any], said: Callable[[int], str], remedy: str = FAILED) -> None:
-    """A DataError where a number is NaN or infinite; `said` begins the message: where, and ``is`` or ``holds``."""
-    bad = np.flatnonzero(~np.isfinite(values))
+def check_finite(
+    values: NDArray[Any], said: Callable[[int], str], remedy: str = FAILED, *, may_miss: bool = False
+) -> None:
+    """A DataError where a number is infinite, or NaN unless it `may_miss`.
+
+    `said` begins the message: where, and ``is`` or ``holds``.
+    """
+    bad = np.flatnonzero(np.isinf(values) if may_miss else ~np.isfinite(values))
     if bad.size:
         row = int(bad[0])
         more = f" ({bad.size} are not finite numbers)" if bad.size > 1 else ""

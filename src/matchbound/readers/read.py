@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
@@ -48,6 +49,9 @@ READERS: dict[str, str] = {
     "splink": "splink",
 }
 
+# Those whose files may be told apart by their first lines: the trials, and scores.
+TRIAL_LISTS = ("voxceleb", "kaldi")
+
 # Memory that a row takes at the least: identities, instances and the score, and as much again to match them.
 ROW_BYTES = 80
 # A line of text is taken to be no longer than this.
@@ -62,7 +66,7 @@ class Frame(Protocol):
 
 
 # What `read` takes: the path or address of a file, or a data frame.
-Readable = str | os.PathLike[str] | Frame
+Readable = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Frame
 Data = Comparisons | Embeddings
 Source = Comparisons | Embeddings | ScoreFile
 
@@ -151,7 +155,7 @@ def as_source(data: Source | Readable) -> Source:
     """Data as they are, and a file or a data frame as `read` reads it; what is neither, the caller will refuse."""
     if isinstance(data, Comparisons | Embeddings | ScoreFile):
         return data
-    return read(data) if isinstance(data, str | os.PathLike) or is_frame(data) else cast("Source", data)
+    return read(data) if isinstance(data, str | os.PathLike | list | tuple) or is_frame(data) else cast("Source", data)
 
 
 def in_memory(source: Source | Readable) -> Data:
@@ -276,12 +280,15 @@ def _several(inputs: list[Input], **options: Any) -> Data:
         return _read_recognised(*by, **options)
     raise UsageError(
         f"{len(inputs)} files need a reader that takes several ({', '.join(READERS)}); without one give a single "
-        "file, Parquet files, or an .npy file and its labels"
+        "file, Parquet files, or an .npy file and its labels (join text files into one)"
     )
 
 
 def _read_as(reader: str, inputs: list[Input], **options: Any) -> Data:
-    """The data by a reader of the table of readers."""
+    """The data by a reader of the table of readers; files of known tools may be given in any order."""
+    by = recognised(inputs) if reader in TRIAL_LISTS else None
+    if by is not None and by[0] == reader:
+        inputs = by[1]
     module = import_module(f"matchbound.readers.layouts.{READERS[reader]}")
     return _call(getattr(module, f"read_{reader.replace('-', '_')}"), inputs, f"reader {reader!r}", **options)
 
@@ -315,8 +322,21 @@ def recognised(inputs: list[Input]) -> tuple[str, list[Input]] | None:
     return None
 
 
+def is_trial_list(path: str) -> bool:
+    """Whether a file is recognised as a list of trials without scores; not asked of what comes through a pipe."""
+    with suppress(DataError):  # what is wrong with it is told when it is read
+        source = open_input(path) if path != "-" else Input("-")
+        by = None if source.piped else recognised([source])
+        return by is not None and by[0] in TRIAL_LISTS and len(source.first_text.split()) == 3
+    return False
+
+
 def _paths(path: Any) -> list[AnyPath]:
     paths = [path] if isinstance(path, (str, os.PathLike)) else path
+    if isinstance(paths, (list, tuple)) and any(is_frame(item) for item in paths):
+        raise UsageError(
+            f"got {len(paths)} data frames; concatenate those that make one table, and read the others alone"
+        )
     if isinstance(paths, Sequence) and paths and all(isinstance(p, (str, os.PathLike)) for p in paths):
         return [local_path(p) for p in paths]
     raise UsageError(

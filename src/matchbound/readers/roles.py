@@ -34,6 +34,11 @@ _WORDS = {
     # what is the identity, or holds vectors, only where nothing better is there: id is often the number of a row
     "weak identity": "labels identities y id ids name targets",
     "weak vector": "x arr_0",
+    # what says in one column which comparisons may be dependent, where no column says who was compared
+    "cluster": """
+        groups clusters cluster cluster_id identity identity_id subject subject_id person person_id speaker speaker_id
+        individual individual_id user user_id patient patient_id batch
+    """,
     # what a reader may expect to count, and nothing here counts
     "weight": "weight weights sample_weight quality quality_score sample_quality",
 }
@@ -57,10 +62,10 @@ _NAMED_SIDES = (
 )
 _FEATURE = re.compile(r"^(?:feature|feat|f|x|v|e|d|dim|emb|embedding|vec|vector|encoding|pc|col)?_?(\d{1,9})$")
 # Parts that a caller can declare to be played by no column, and the words that such a column would be called.
-_OPTIONAL = {"genuine": _TRUTHS, "group": ("group",), "instance": WORDS["instance"]}
+_OPTIONAL = {"genuine": _TRUTHS, "group": ("group",), "instance": WORDS["instance"], "cluster": WORDS["cluster"]}
 ROLES = (
     *("id_a", "id_b", "instance_a", "instance_b", "group_a", "group_b", "score", "genuine"),
-    *("identity", "instance", "group", "embedding"),
+    *("cluster", "identity", "instance", "group", "embedding"),
 )
 
 
@@ -83,6 +88,7 @@ class PairRoles:
     group_a: str | None = None
     group_b: str | None = None
     genuine: str | None = None
+    cluster: str | None = None
     distance: bool = False
     also: tuple[str, ...] = ()
     notes: tuple[Note, ...] = ()
@@ -94,7 +100,7 @@ class PairRoles:
 
     def labels(self) -> tuple[str, ...]:
         """The columns that hold labels."""
-        sides = (self.id_a, self.id_b, self.instance_a, self.instance_b, self.group_a, self.group_b)
+        sides = (self.id_a, self.id_b, self.instance_a, self.instance_b, self.group_a, self.group_b, self.cluster)
         return tuple(dict.fromkeys(name for name in (*sides, *self.truths) if name is not None))
 
 
@@ -267,7 +273,10 @@ class _Columns:
         truths = [self.given["genuine"]] if "genuine" in self.given else self.called(_TRUTHS)
         if ids[0] is None and not truths:
             return None
+        cluster = None
         instances, others = self.sides("instance", ("instance",), samples, strict=ids[0] is None)
+        if ids[0] is None and instances[0] is None:
+            cluster, more = self.cluster()
         groups, _ = self.sides("group", ("group",), ("group", "group_id"))
         if group is not None:
             found = self.side_columns([plain(group)])
@@ -281,10 +290,24 @@ class _Columns:
             score,
             *(ids[0], ids[1], instances[0], instances[1], groups[0], groups[1]),
             genuine=truths[0] if truths else None,
+            cluster=cluster,
             distance=plain(score) in WORDS["distance"],
             also=tuple(truths[1:]),
             notes=(*notes, *more, *others),
         )
+
+    def cluster(self) -> tuple[str | None, list[Note]]:
+        """The column of clusters of a table that does not say who was compared, and a note on what was taken."""
+        possible = self.called(WORDS["cluster"])
+        chosen = self.choice("cluster", possible[:1])
+        if chosen is not None:
+            text = f"the column {chosen!r} was read as clusters: comparisons of one cluster may be dependent"
+            return chosen, [Note("clusters", text), *_taken(chosen, possible, "cluster")]
+        alone = self.called(["group", *(side for pair in _spellings(WORDS["identity"]) for side in pair)])
+        if not alone:
+            return None, []
+        text = f"{_list(alone)} was not used: if comparisons of one {alone[0]!r} may be dependent, give "
+        return None, [Note("unused-column", f"{text}{argument('columns.cluster', alone[0])}")]
 
     def row_roles(self, group: str | None) -> RowRoles | None:
         """The parts of a table of embeddings; None where it is none."""

@@ -18,7 +18,7 @@ from matchbound.notes import Note
 from matchbound.readers.parquet import batches, check_size, open_parquet, place
 from matchbound.readers.roles import PairRoles, find_roles
 from matchbound.readers.tables import Contradictions, Table, distance_note
-from matchbound.readers.text import checked_blocks, read_header, split_header, table_layout
+from matchbound.readers.text import checked_blocks, read_header, split_header, table_layout, text_place
 
 BATCH_ROWS = 1 << 20
 # Characters that an engine may take for a pattern of names.
@@ -219,29 +219,24 @@ class _Part:
         """Some columns of the rows, batch by batch; the file must not change meanwhile."""
         import pyarrow as pa
 
-        done, name = 0, self.source.name
+        done, name, labels = 0, self.source.name, list(dict.fromkeys(labels))
         try:
-            for data, notes in self._batches(list(dict.fromkeys(labels)), numbers):
-                yield Table(name, data, place(name, done), notes)
-                done += data.num_rows
+            if self.header is None:
+                with open_parquet(self.source) as file:
+                    for batch in batches(file, [*labels, *numbers], BATCH_ROWS):
+                        yield Table(name, pa.Table.from_batches([batch]), place(name, done))
+                        done += batch.num_rows
+            else:
+                names, delimiter, above = self.header
+                layout = table_layout(self.source, names, labels, numbers, delimiter, above)
+                for block in checked_blocks(self.source, layout):
+                    yield Table(name, block, text_place(self.source, layout, done), layout.notes())
+                    done += block.num_rows
         except MemoryError:
             raise
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise DataError(f"{name}, after row {done}: {plainly(error, 200)}") from None
         self.source.origin.check()
-
-    def _batches(self, labels: Sequence[str], numbers: Sequence[str]) -> Iterator[tuple[Any, tuple[Note, ...]]]:
-        import pyarrow as pa
-
-        if self.header is None:
-            with open_parquet(self.source) as file:
-                for batch in batches(file, [*labels, *numbers], BATCH_ROWS):
-                    yield pa.Table.from_batches([batch]), ()
-            return
-        names, delimiter, above = self.header
-        layout = table_layout(self.source, names, labels, numbers, delimiter, above)
-        for block in checked_blocks(self.source, layout):
-            yield block, layout.notes()
 
 
 def _open(table: ScoreFile, sources: Sequence[Input], group: str | None = None) -> list[_Part]:

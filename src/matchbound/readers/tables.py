@@ -145,8 +145,11 @@ class Table:
             data = data.append_column(name, coded)
         return replace(self, data=data)
 
-    def numbers(self, name: str, remedy: str = FAILED) -> FloatArray:
-        """A column of finite numbers, shape (n,); `remedy` is what to do about one that is not."""
+    def numbers(self, name: str, remedy: str = FAILED, *, may_miss: bool = False) -> FloatArray:
+        """A column of finite numbers, shape (n,); `remedy` is what to do about one that is not.
+
+        Missing numbers are NaN where they `may_miss`.
+        """
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -167,20 +170,13 @@ class Table:
                 raise DataError(
                     f"{self.source}: the column {name!r} must hold numbers ({plainly(error, 200)})"
                 ) from None
-        if column.null_count:
+        if column.null_count and may_miss:
+            column = column.cast(pa.float64()).fill_null(np.nan)
+        elif column.null_count:
             raise DataError(f"{self.where(first_null(column))}: {name} is missing; {remedy}")
         values = values_of(column).astype(np.float64, copy=False)
-        check_finite(values, lambda row: f"{self.where(row)}: {name} is", remedy)
+        check_finite(values, lambda row: f"{self.where(row)}: {name} is", remedy, may_miss=may_miss)
         return values
-
-    def has_number(self, name: str) -> BoolArray:
-        """Which rows have a number in a column, neither empty nor NaN; all of them in a column of text."""
-        import pyarrow.compute as pc
-
-        column = self.data.column(name)
-        if not is_number(column.type):
-            return np.ones(self.data.num_rows, dtype=np.bool_)
-        return np.concatenate([~np.asarray(pc.is_null(part, nan_is_null=True)) for part in column.chunks])
 
     def kept(self, rows: BoolArray) -> Table:
         """Some of the rows; places are still those of the source."""
@@ -266,13 +262,15 @@ def build_comparisons(
 ) -> Comparisons:
     """Comparisons from a table; identities that are missing are inferred where labels allow it.
 
-    `score` are scores from another file; `identity` leads from the name of an instance to its identity, empty where it
-    is not known.
+    `score` are scores from another file, NaN where a row has none; `identity` leads from the name of an instance to its
+    identity, empty where it is not known.
     """
     small_is_same = roles.distance if distance is None else distance
     notes = [*table.notes]
     if score is None:
-        table, score = _scores(table, roles.score, small_is_same, missing, notes)
+        score = table.numbers(roles.score, may_miss=missing != "error")
+    if missing != "error":
+        table, score = _settled(table, score, roles.score, small_is_same, missing, notes)
     if distance is None and roles.distance:
         notes.append(distance_note(roles.score))
     notes += roles.notes
@@ -282,6 +280,7 @@ def build_comparisons(
     first = second = None
     if roles.instance_a is not None and roles.instance_b is not None:
         names, (first, second) = merge(table.coded(roles.instance_a), table.coded(roles.instance_b), narrow=True)
+    cluster = None if roles.cluster is None else table.coded(roles.cluster)
     table.keep(roles.truths)
     if ids:
         identities, (a, b) = merge(*ids)
@@ -295,6 +294,9 @@ def build_comparisons(
         genuine = _stated(table, roles)
         table.keep(())
         if names is None or first is None or second is None:
+            if cluster is not None:
+                notes += cluster.notes(str(roles.cluster))
+                return Comparisons.of_clusters(score, genuine, cluster, distance=small_is_same, notes=notes)
             check_unseen(opened_inputs(), genuine.size)
             return Comparisons.of_nobody(score, genuine, distance=small_is_same, notes=notes)
         known = None if identity is None else text_array([identity(str(name)).strip() for name in names])
@@ -319,23 +321,23 @@ def build_comparisons(
     )
 
 
-def _scores(table: Table, name: str, distance: bool, missing: str, notes: list[Note]) -> tuple[Table, FloatArray]:
-    """The scores, and the table of the rows that have one; what becomes of missing ones is added to the notes."""
-    there = np.ones(0, dtype=np.bool_) if missing == "error" else table.has_number(name)
+def _settled(
+    table: Table, score: FloatArray, name: str, distance: bool, missing: str, notes: list[Note]
+) -> tuple[Table, FloatArray]:
+    """The rows that count and their scores; what becomes of scores that are missing is added to the notes."""
+    there = ~np.isnan(score)
     if there.all():
-        return table, table.numbers(name)
+        return table, score
     if not there.any():
         raise DataError(f"{table.source}: no row has a score in the column {name!r}")
-    rest, count = table.kept(there), f"{np.count_nonzero(~there)} of {there.size} comparisons have no score"
+    count = f"{np.count_nonzero(~there)} of {there.size} comparisons have no score"
     if missing == "drop":
         notes.append(Note("missing-scores", f"{count} and were left out ({argument('missing', 'drop')})"))
-        return rest, rest.numbers(name)
-    score = np.empty(there.size)
-    score[there] = rest.numbers(name)
-    score[~there] = worst = rejected_score(score[there], distance)
+        return table.kept(there), score[there]
+    worst = rejected_score(score[there], distance)
     rejected = f"{count} and count as rejected ({argument('missing', 'reject')}), with a score of {worst:g}"
     notes.append(Note("missing-scores", f"{rejected}, beyond all others"))
-    return table, score
+    return table, np.where(there, score, worst)
 
 
 def distance_note(score: str) -> Note:

@@ -6,7 +6,7 @@ import codecs
 import csv
 import math
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -84,8 +84,7 @@ def read_delimited(source: Input, options: Options, *, delimiter: str | None = N
     check_missing(options.missing)
     numbers = (roles.score,) if isinstance(roles, PairRoles) else roles.features
     layout = table_layout(source, names, roles.labels(), numbers, delimiter, at)
-    table = text_table(source, layout, may_miss=options.missing != "error" and isinstance(roles, PairRoles))
-    return build(table, roles, options)
+    return build(text_table(source, layout), roles, options)
 
 
 def load_text_table(source: Input, numbers: Collection[str] = (), delimiter: str | None = None) -> Table:
@@ -135,20 +134,25 @@ def read_list(source: Input, lines: Sequence[str], *, delimiter: str | None = No
     return text_table(source, Layout(names, labels, numbers, delimiter, above, line=" ".join(names)))
 
 
-def text_table(source: Input, layout: Layout, *, may_miss: bool = False) -> Table:
-    """The columns of a text file that are wanted, with all numbers unless they `may_miss`."""
+def text_table(source: Input, layout: Layout) -> Table:
+    """The columns of a text file that are wanted; numbers may be missing."""
+    parts = list(checked_blocks(source, layout))
+    return Table(source.name, in_one_piece(parts), text_place(source, layout), layout.notes())
+
+
+def text_place(source: Input, layout: Layout, start: int = 0) -> Callable[[int], str]:
+    """Says on which line a row is, counted from the row `start`."""
 
     def where(row: int) -> str:
         with suppress(DataError, StopIteration):  # a line before it that cannot be taken apart is not the matter
-            number, _ = next(islice(numbered_rows(source, layout), row, None))
+            number, _ = next(islice(numbered_rows(source, layout), start + row, None))
             return f"{source.name}, line {number}"
-        return f"{source.name}, row {row}"
+        return f"{source.name}, row {start + row}"
 
-    parts = list(checked_blocks(source, layout, may_miss))
-    return Table(source.name, in_one_piece(parts), where, layout.notes())
+    return where
 
 
-def checked_blocks(source: Input, layout: Layout, may_miss: bool = False) -> Iterator[Any]:
+def checked_blocks(source: Input, layout: Layout) -> Iterator[Any]:
     """Arrow tables of the rows, one for each block, in order; a DataError names the first line that cannot be read."""
     import pyarrow as pa
 
@@ -160,9 +164,6 @@ def checked_blocks(source: Input, layout: Layout, may_miss: bool = False) -> Ite
                 text = codecs.BOM_UTF8 + text  # the parser drops one, and inside a file it is part of a label
             if text.strip():
                 part = _parse(text, layout)
-                if not may_miss and any(part.column(name).null_count for name in layout.numbers):
-                    problem = "a number is missing"
-                    break
                 rows += part.num_rows
                 yield part
             if len(layout.names) > WIDE:

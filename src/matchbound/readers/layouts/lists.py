@@ -12,7 +12,7 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.labels import Coded, coded_values, distinct_integers, label_mapping, merge
-from matchbound.data.values import check_finite
+from matchbound.data.values import FAILED, check_finite, check_missing
 from matchbound.errors import DataError, UsageError, argument, plainly, shorten
 from matchbound.files.opening import AnyPath, Input, open_input
 from matchbound.readers.arrays import load_npy
@@ -61,7 +61,11 @@ MODEL = "(model)"
 
 
 def read_voxceleb(
-    inputs: Sequence[Input], *, distance: bool | None = None, identity_regex: str | None = None
+    inputs: Sequence[Input],
+    *,
+    distance: bool | None = None,
+    identity_regex: str | None = None,
+    missing: str = "error",
 ) -> Comparisons:
     """A VoxCeleb trial list (``1 id10270/x6uYqmx31kE/00001.wav id10270/8jEAjG6SegY/00008.wav``) with scores.
 
@@ -72,7 +76,7 @@ def read_voxceleb(
     own = "_score" if score_file else "score"
     table = read_list(trials, ("genuine instance_a instance_b", f"genuine instance_a instance_b {own}"))
     identity = _by_regex(identity_regex) if identity_regex is not None else _speaker_of_path
-    return _comparisons(table, score_file, identity, distance, "voxceleb")
+    return _comparisons(table, score_file, identity, distance, "voxceleb", missing)
 
 
 def read_kaldi(
@@ -81,6 +85,7 @@ def read_kaldi(
     distance: bool | None = None,
     map: IdentityMap | None = None,
     identity_regex: str | None = None,
+    missing: str = "error",
 ) -> Comparisons:
     """Kaldi trials (``enroll test target``) with scores (``enroll test 0.98``).
 
@@ -94,7 +99,7 @@ def read_kaldi(
     label_last = len(first) == 4 and first[3].lower() in GENUINE_WORDS and as_float(first[2]) is not None
     four = f"instance_a instance_b {own} genuine" if label_last else f"instance_a instance_b genuine {own}"
     table = read_list(trials, ("instance_a instance_b genuine", four))
-    return _comparisons(table, score_file, identity_of(map_file, identity_regex), distance, "kaldi")
+    return _comparisons(table, score_file, identity_of(map_file, identity_regex), distance, "kaldi", missing)
 
 
 def read_sre(
@@ -103,6 +108,7 @@ def read_sre(
     distance: bool | None = None,
     map: IdentityMap | None = None,
     identity_regex: str | None = None,
+    missing: str = "error",
 ) -> Comparisons:
     """A NIST SRE trial key with the scores of a submission.
 
@@ -121,8 +127,8 @@ def read_sre(
         return of_name(bare) or of_name(bare.rpartition("-")[0]) if of_name is not None else ""
 
     table = _sre_list(trials, "genuine", "targettype")
-    score = join_scores(table, _sre_list(score_file, "score", "LLR"))
-    return build_comparisons(table, TRIALS, bool(distance), score=score, identity=identity)
+    score = join_scores(table, _sre_list(score_file, "score", "LLR"), missing != "error")
+    return build_comparisons(table, TRIALS, bool(distance), missing, score=score, identity=identity)
 
 
 def read_ijb(inputs: Sequence[Input], *, distance: bool | None = None) -> Comparisons:
@@ -155,7 +161,7 @@ def read_ijb(inputs: Sequence[Input], *, distance: bool | None = None) -> Compar
     return build_comparisons(_with_subjects(table, subjects), _WITH_INSTANCES, bool(distance), score=score)
 
 
-def load_scores(source: Input, rows: int, of: str) -> FloatArray:
+def load_scores(source: Input, rows: int, of: str, may_miss: bool = False) -> FloatArray:
     """One score per comparison, in order: from an ``.npy`` array, or text with one number per line."""
     if source.kind == "npy":
         values = load_npy(source)
@@ -166,26 +172,26 @@ def load_scores(source: Input, rows: int, of: str) -> FloatArray:
                 f"{source.name} holds {values.dtype} of shape {values.shape}; give one score per comparison"
             )
         scores = values.astype(np.float64)
-        check_finite(scores, lambda row: f"{source.name}, row {row}: the score is")
+        check_finite(scores, lambda row: f"{source.name}, row {row}: the score is", may_miss=may_miss)
     else:
-        scores = read_list(source, ("score",)).numbers("score")
+        scores = read_list(source, ("score",)).numbers("score", may_miss=may_miss)
     if scores.size != rows:
         raise DataError(f"{source.name} holds {scores.size} scores, and {of} has {rows} comparisons; they must agree")
     return scores
 
 
-def join_scores(trials: Table, scores: Table) -> FloatArray:
-    """The score of each trial, whatever the order of the score file; a trial without one is an error."""
+def join_scores(trials: Table, scores: Table, may_miss: bool) -> FloatArray:
+    """The score of each trial, whatever the order of the score file; NaN where it is missing and may be."""
     columns = [table.coded(name) for table in (scores, trials) for name in ("instance_a", "instance_b")]
     names, (a, b, first, second) = merge(*columns, narrow=True)
     del columns
     width = np.int64(names.size)
     pairs = (Coded(*distinct_integers(one * width + two)) for one, two in ((a, b), (first, second)))
     known, (pair, wanted) = merge(*pairs, narrow=True)
-    score = scores.numbers("score")
+    score = scores.numbers("score", may_miss=may_miss)
     value = np.full(known.size, np.nan)
     value[pair[::-1]] = score[::-1]  # the first score of a pair stays
-    other = np.flatnonzero(score != value[pair])
+    other = np.flatnonzero((score != value[pair]) & ~(np.isnan(score) & np.isnan(value[pair])))
     if other.size:
         row = int(other[np.argmin(pair[other])])
         raise DataError(
@@ -194,12 +200,11 @@ def join_scores(trials: Table, scores: Table) -> FloatArray:
         )
     found: FloatArray = value[wanted]
     lost = np.flatnonzero(np.isnan(found))
-    if lost.size:
+    if lost.size and not may_miss:
         row = int(lost[0])
         raise DataError(
             f"{trials.where(row)}: no score for {plainly(names[first[row]])} {plainly(names[second[row]])} in "
-            f"{scores.source} ({lost.size} of {found.size} trials have none). Score every trial, or drop those trials "
-            "from the list"
+            f"{scores.source} ({lost.size} of {found.size} trials have none); {FAILED}"
         )
     return found
 
@@ -217,9 +222,16 @@ def _files(
 
 
 def _comparisons(
-    table: Table, score_file: Input | None, identity: Callable[[str], str] | None, distance: bool | None, reader: str
+    table: Table,
+    score_file: Input | None,
+    identity: Callable[[str], str] | None,
+    distance: bool | None,
+    reader: str,
+    missing: str,
 ) -> Comparisons:
     """Comparisons from trials whose scores are in the list, in a file in its order, or in a file with names."""
+    check_missing(missing)
+    may_miss = missing != "error"
     score: FloatArray | None = None
     if score_file is None:
         if "score" not in table.names:
@@ -227,12 +239,12 @@ def _comparisons(
                 f"{table.source} is a trial list without scores; give {argument('read', f'trials, scores; {reader}')}"
             )
     elif score_file.kind == "npy" or len(first := first_line(score_file).split()) == 1:
-        score = load_scores(score_file, table.data.num_rows, table.source)
+        score = load_scores(score_file, table.data.num_rows, table.source, may_miss)
     else:
         score_first = len(first) > 2 and as_float(first[2]) is None and as_float(first[0]) is not None
         names = "score instance_a instance_b" if score_first else "instance_a instance_b score"
-        score = join_scores(table, read_list(score_file, (names, f"{names} _label")))
-    return build_comparisons(table, TRIALS, bool(distance), score=score, identity=identity)
+        score = join_scores(table, read_list(score_file, (names, f"{names} _label")), may_miss)
+    return build_comparisons(table, TRIALS, bool(distance), missing, score=score, identity=identity)
 
 
 def _speaker_of_path(name: str) -> str:

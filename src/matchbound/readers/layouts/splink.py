@@ -72,9 +72,15 @@ def read_splink(
             f"{table.source}: there is no column {chosen!r}; predictions of Splink have it, and come before labels or "
             "clusters"
         )
-    others = [repr(name) for name in scores if name != chosen]
-    unused = f", and {others[0]} was not used" if others else ""
-    notes = [Note("column-chosen", f"the column {chosen!r} was read as the score{unused}")]
+    others = [name for name in scores if name != chosen]
+    unused = f", and {others[0]!r} was not used" if others else ""
+    unit = ""
+    if chosen == SCORES[0]:
+        instead = f"; give {argument('score', others[0])} to use probabilities" if others else ""
+        unit = (
+            f": a threshold is a match weight, and a probability of 0.9 is a weight of 3.17, log2(0.9 / 0.1){instead}"
+        )
+    notes = [Note("column-chosen", f"the column {chosen!r} was read as the score{unused}{unit}")]
     values = table.numbers(chosen)
     if len(tables) == 2 and unique_id in tables[1].names:
         return _clustered(table, tables[1], truth, values, bool(distance), unique_id, blocked, notes)
