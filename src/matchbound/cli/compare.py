@@ -103,6 +103,7 @@ def groups(
     method: Annotated[str, opt.choice("Interval method", ("auto", "latent", "wilson", "wald"))] = "auto",
     level: opt.Level = 0.95,
     weighting: opt.Weighting = "comparisons",
+    seed: opt.Seed = 0,
     all: bool = False,
     plot: opt.Plot = None,
     kind: Literal["far", "frr"] = "far",
@@ -127,7 +128,7 @@ def groups(
     data, attribute = reading.load_with_groups(files, group, people)
     with working.started() as how:
         rates = by_group(data, threshold, group=attribute, far=far, weighting=weighting, **how)
-        records = group_records(rates, method, level)
+        records = group_records(rates, method, level, rng=seed)
         verdicts = [(rates.claim(text, level=level), rates.threshold) for text, _ in claims]
     if plot is not None:
         write_figure(rates.plot(kind, level=level), plot)

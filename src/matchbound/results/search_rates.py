@@ -17,6 +17,7 @@ from matchbound.results.interval import Interval
 from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule
 from matchbound.show.numbers import percent
 from matchbound.stats import gallery_sizes as sizes
+from matchbound.stats.budget import LatentPair, point_limits
 from matchbound.stats.dyadic import effective_number
 from matchbound.stats.gallery_sizes import HitList
 from matchbound.stats.intervals import effective_n, ndtr, ndtri, normal_quantile, t_quantile, wilson
@@ -24,7 +25,7 @@ from matchbound.stats.searches import (
     HUBS,
     SearchSums,
     at_errors,
-    limits_at_fpir,
+    curve_of_searches,
     threshold_at,
     with_holders,
 )
@@ -247,14 +248,14 @@ class SearchRate(SearchNumber):
 
 def _budget(point: FnirAtFpir, ask: Ask) -> Limits:
     """The latent models of FPIR and FNIR share one error budget."""
-    low, high = point.along(point.target, ask.tail, point._of(ask))
+    low, high = point.along(np.array([point.target]), ask.tail, point._of(ask))
     expected = point.target * point.fpir.searches
     text = (
         f"extrapolated: {expected:.2g} false positives are expected at this FPIR, and with 3 to 5 the interval held "
         "the truth in 83 to 92% of simulated cases"
     )
     notes = (Note("few-errors", text),) if expected < FEW_ERRORS else ()
-    return Limits(float(low), float(high), notes=notes)
+    return Limits(float(low[0]), float(high[0]), notes=notes)
 
 
 def _union(point: FnirAtFpir, ask: Ask) -> Limits:
@@ -297,11 +298,14 @@ class FnirAtFpir(SearchNumber):
         """What decides about false positives, descending, and about misses, ascending."""
         return self.fpir.part.best, self.fnir.part.ordered
 
-    def along(self, fpir: FloatArray | float, tail: float, gallery: Gallery) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper limits of FNIR at other FPIRs too, by the latent models of both rates, `tail` beyond each."""
-        hits, misses = self.fpir.latent_model(gallery), self.fnir.latent_model("fixed")
+    def along(self, fpir: FloatArray, tail: float, gallery: Gallery) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper limits of FNIR at some FPIRs, by the latent models of both rates, `tail` beyond each.
+
+        The people searched for are different, so that the errors of both rates are taken as independent.
+        """
+        pair = LatentPair(self.fpir.latent_model(gallery), self.fnir.latent_model("fixed"), 0.0)
         deviates = self.fpir.deviate(tail), self.fnir.deviate(tail)
-        return limits_at_fpir(*self.scores, hits, misses, fpir, deviates)
+        return point_limits(curve_of_searches(*self.scores), [pair] * fpir.size, fpir, deviates)
 
     @property
     def estimate(self) -> float:

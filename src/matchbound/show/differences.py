@@ -123,7 +123,8 @@ def _of_row(row: FamilyRow) -> Record:
 def group_records(rates: GroupRates, method: str = "auto", level: float = 0.95, **drawn: Any) -> list[Record]:
     """Rates within groups, impostor rates between groups, and gaps: ``what`` tells which.
 
-    The intervals of rates are by `method`, one at a time; those of gaps are simultaneous over all pairs of groups.
+    The intervals of rates are by `method`, one at a time; those of gaps are simultaneous over all pairs of groups, with
+    critical values drawn by the ``rng`` among `drawn`.
     """
     parts = [(group, rate) for group in rates.groups for rate in (rates[group].far, rates[group].frr)]
     records = [
@@ -141,7 +142,7 @@ def group_records(rates: GroupRates, method: str = "auto", level: float = 0.95, 
         if cell.comparisons
     ]
     gap_method = method if method in ("auto", "latent", "wilson") else "auto"
-    rows = [row for metric in METRICS for row in rates.gaps(metric, level, method=gap_method, **drawn)]
+    rows = [row for metric in METRICS for row in rates.gaps(metric, level, method=gap_method, rng=drawn.get("rng", 0))]
     return records + [_group_record("gap", row.difference, (row.a, row.b)) | _of_row(row) for row in rows]
 
 

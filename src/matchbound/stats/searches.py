@@ -18,7 +18,7 @@ enrolled people are a sample too, FPIR has a further variance
 
 with s₁(p) the share of searches with exactly one hit and ρ_G the latent correlation of single hits on one enrolled
 person (docs/explanation/identification.md derives it); FNIR and CMC have that of misses which one person causes.
-FNIR at an FPIR depends on two rates, which share one budget of error as FRR at a FAR does.
+FNIR against FPIR is a curve as FRR against FAR is (`curve_of_searches`), and its two rates share one budget of error.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from functools import cached_property
 import numpy as np
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
+from matchbound.counts.curve import CurveTally
 from matchbound.counts.tally import GenuineTally
-from matchbound.stats.budget import ANGLES
 from matchbound.stats.intervals import ndtr, ndtri
 from matchbound.stats.latent.fit import Curve, fit_genuine, own_variance, rank_grid, smooth
 from matchbound.stats.latent.model import LatentModel
@@ -271,7 +271,6 @@ POOL = (0.02, 0.6)
 # Above this ρ_G the gallery, and not the searches, limits what can be said.
 HUBS = 0.25
 MOST = 0.99
-LEAST_RANK = 3
 
 
 def fit_searches(person: IntArray, people: int, key: FloatArray) -> LatentModel:
@@ -379,48 +378,18 @@ def threshold_at(best: FloatArray, fpir: float) -> float:
     return -np.inf if place >= best.size else float(np.nextafter(best[place], np.inf))
 
 
-def limits_at_fpir(
-    best: FloatArray,
-    crossing: FloatArray,
-    hits: LatentModel,
-    misses: LatentModel,
-    fpir: FloatArray | float,
-    deviates: tuple[float, float],
-) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper limits for FNIR at FPIRs, each of the shape of `fpir`, () or (K,).
-
-    As in `matchbound.stats.budget`; the people searched for are different, so their errors are taken as independent.
+def curve_of_searches(best: FloatArray, crossing: FloatArray) -> CurveTally:
+    """FNIR against FPIR as a curve of FRR against FAR; who was searched for is left out.
 
     - best, shape (n,): best scores of searches without a mate, descending.
     - crossing, shape (T,): the mate's scores where the rank is met, else −∞; ascending.
-    - hits, misses: the models of FPIR and FNIR; deviates: their t quantiles.
     """
-    n, given = float(best.size), np.asarray(fpir, dtype=np.float64)
-    targets, angles = (part.reshape(-1) for part in np.meshgrid(given.reshape(-1), ANGLES, indexing="ij"))
-    own, rest = np.sin(angles) * deviates[0], np.cos(angles) * deviates[1]
-    seen, z = n * targets, ndtri(targets)
-    limits = []
-    for upper in (True, False):
-        reached = np.clip(hits.limit(seen, own, upper), 1e-300, 1.0 - 1e-16)
-        mirrored = n * ndtr(2.0 * z - ndtri(reached))
-        moved = np.minimum(seen, mirrored) if upper else np.maximum(seen, mirrored)
-        errors = np.searchsorted(crossing, _score_of_rank(best, moved), side="left")
-        limits.append(misses.limit(errors, rest, upper).reshape(-1, ANGLES.size))
-    return limits[1].min(axis=1).reshape(given.shape), limits[0].max(axis=1).reshape(given.shape)
-
-
-def _score_of_rank(best: FloatArray, count: FloatArray) -> FloatArray:
-    """The threshold with ⌊count⌋ hits; below three, extrapolated linearly in the probit rate."""
-    n = best.size
-    place = np.minimum(np.floor(count + 1e-9).astype(np.int64), n - 1)
-    found = np.nextafter(best[place], np.inf)
-    rank = np.arange(LEAST_RANK, int(min(max(30, 0.003 * n), n - 1)) + 1)
-    rank = rank[np.isfinite(best[rank - 1])]
-    if rank.size < 3 or not np.any(count < LEAST_RANK):
-        return found
-    slope, level = np.polyfit(ndtri(rank / n), best[rank - 1], 1)
-    wanted = level + slope * ndtri(np.maximum(count, 1e-12) / n)
-    return np.where(count < LEAST_RANK, np.maximum(wanted, best[LEAST_RANK - 1]), found)
+    scores = np.unique(np.concatenate([best, crossing]))[::-1]
+    scores = scores[np.isfinite(scores)]
+    thresholds = np.append(np.inf, scores)
+    hits = np.searchsorted(-best, -thresholds, side="right")
+    none, misses = np.empty(0, dtype=np.int64), np.searchsorted(crossing, thresholds)
+    return CurveTally(none, False, thresholds, hits, misses, np.array([crossing.size]), np.array([2 * best.size]), None)
 
 
 def slope_at(best: FloatArray, crossing: FloatArray, fpir: float) -> float:
