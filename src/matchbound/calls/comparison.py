@@ -16,6 +16,7 @@ from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.counting.recount import EXACT_COMPARISONS, Source, rank_scores, tally_comparisons
 from matchbound.counting.run import Executor, Progress, RunOptions
 from matchbound.counting.sources import AnySource, recount_of
+from matchbound.counts.curve import CurveTally
 from matchbound.counts.tally import JointTally, Tally, join
 from matchbound.counts.unit_curve import sorted_curve, unit_curve
 from matchbound.data.comparisons import Comparisons
@@ -52,17 +53,22 @@ class Where:
     def __post_init__(self) -> None:
         if sum(option is not None for option in (self.threshold, self.far, self.frr)) != 1:
             raise UsageError("give one of threshold=, far= or frr=")
-        for name in ("far", "frr"):
-            rate = getattr(self, name)
-            if rate is not None:
-                check_rate(rate, name)
+        if self.mode != "threshold":
+            check_rate(self.given, self.mode)  # type: ignore[arg-type]
+
+    @property
+    def mode(self) -> Literal["threshold", "far", "frr"]:
+        return "far" if self.far is not None else "frr" if self.frr is not None else "threshold"
+
+    @property
+    def given(self) -> float | None:
+        """The FAR or FRR that all systems have."""
+        return self.frr if self.far is None else self.far
 
     @property
     def target(self) -> Target | None:
         """What is read from the curves; None at thresholds."""
-        if self.far is not None:
-            return "frr@far", self.far
-        return None if self.frr is None else ("far@frr", self.frr)
+        return {"threshold": None, "far": ("frr@far", self.far), "frr": ("far@frr", self.frr)}[self.mode]
 
     def thresholds(self, size: int) -> FloatArray:
         """One threshold for each of so many systems; NaN where none is given."""
@@ -205,14 +211,11 @@ def compare_points(
         read = dict(zip(targets, matched.read(i, targets), strict=True))
         grid = [read[w.target].threshold if w.target else f[i] for w, f in zip(points, fixed, strict=True)]
         grids.append(np.array([*grid, *([read[EER].threshold] if targets else [])], dtype=np.float64))
-    found: list[dict[tuple[str, str], Comparison]] = [{} for _ in points]
-    for i, j in combinations(range(size), 2):
-        pair = _Pair(matched, i, j, (grids[i], grids[j]))
-        for k, where in enumerate(points):
-            found[k][names[i], names[j]] = replace(pair.compare(where, k), names=(names[i], names[j]))
+    pairs = {(names[i], names[j]): _Pair(matched, i, j, grids) for i, j in combinations(range(size), 2)}
     shared = [*(note for source in matched.matched.systems for note in source.findings()), *matched.matched.notes]
     tables = []
-    for where, comparisons in zip(points, found, strict=True):
+    for k, where in enumerate(points):
+        comparisons = {both: pair.compare(where, k, both) for both, pair in pairs.items()}
         notes = [*_one_for_all(where, sources), *shared, *(note for c in comparisons.values() for note in c.warnings)]
         tables.append(SystemsTable(names, comparisons, tuple(dict.fromkeys(notes))))
     return tuple(tables)
@@ -222,10 +225,27 @@ def compare_points(
 class Reading:
     """FRR, FAR or EER read from a curve, and what a unit of FRR and of FAR at a fixed threshold moves it by."""
 
-    value: float
+    metric: str
+    estimate: float
     threshold: float
     share_frr: float
     share_far: float
+
+    @staticmethod
+    def of(curve: CurveTally, metric: str, target: float | None) -> Reading:
+        from matchbound.stats.curve.influence import curve_slopes
+        from matchbound.stats.curve.rates import crossing, index_at_far, index_at_frr
+
+        crossed = crossing(curve.far, curve.frr)
+        k = crossed.index
+        if target is not None:
+            k = index_at_far(curve.far, target) if metric == "frr@far" else index_at_frr(curve.frr, target)
+        slope, at = float(curve_slopes(curve, np.array([k]))[0]), float(curve.thresholds[k])
+        if target is None:
+            return Reading(metric, crossed.estimate, at, 1.0 / (1.0 + slope), slope / (1.0 + slope))
+        if metric == "frr@far":
+            return Reading(metric, float(curve.frr[k]), at, 1.0, slope)
+        return Reading(metric, float(curve.far[k]), at, 1.0 / slope if slope > 0.0 else 0.0, 1.0)
 
 
 class _Systems:
@@ -241,36 +261,18 @@ class _Systems:
         scored = total <= EXACT_COMPARISONS
         self.sources: list[Source] = [s.comparisons() if scored else s for s in matched.systems]
         self.recounts = [recount_of(source, options.workers, options.executor) for source in self.sources]
-        self.readings: list[dict[Target, Reading]] = [{} for _ in self.sources]
+        self.readings: dict[tuple[int, Target], Reading] = {}
         self.tallies: dict[tuple[int, bytes], Tally] = {}
 
     def read(self, i: int, targets: Sequence[Target]) -> list[Reading]:
         """Numbers of the curve of a system; those that are not known yet are read from one curve."""
-        from matchbound.stats.curve.influence import curve_slopes
-        from matchbound.stats.curve.rates import crossing, index_at_far, index_at_frr
-
-        known = self.readings[i]
-        new = [target for target in targets if target not in known]
-        if not new:
-            return [known[target] for target in targets]
-        curve = self.recounts[i].for_curve(every=self.weighting == "identities").curve(self.options)
-        if self.weighting == "identities":
-            curve = unit_curve(sorted_curve(curve))
-        crossed = crossing(curve.far, curve.frr)
-        for metric, target in new:
-            k = {
-                "eer": crossed.index,
-                "frr@far": index_at_far(curve.far, target or 0.0),
-                "far@frr": index_at_frr(curve.frr, target or 0.0),
-            }[metric]
-            slope = float(curve_slopes(curve, np.array([k]))[0])
-            value, *shares = {
-                "eer": (crossed.estimate, 1.0 / (1.0 + slope), slope / (1.0 + slope)),
-                "frr@far": (float(curve.frr[k]), 1.0, slope),
-                "far@frr": (float(curve.far[k]), 1.0 / slope if slope > 0.0 else 0.0, 1.0),
-            }[metric]
-            known[metric, target] = Reading(value, float(curve.thresholds[k]), *shares)
-        return [known[target] for target in targets]
+        new = [target for target in targets if (i, target) not in self.readings]
+        if new:
+            curve = self.recounts[i].for_curve(every=self.weighting == "identities").curve(self.options)
+            if self.weighting == "identities":
+                curve = unit_curve(sorted_curve(curve))
+            self.readings |= {(i, target): Reading.of(curve, *target) for target in new}
+        return [self.readings[i, target] for target in targets]
 
     def tally(self, i: int, thresholds: FloatArray) -> Tally:
         key = i, thresholds.tobytes()
@@ -291,12 +293,12 @@ class _Systems:
 class _Pair:
     """Two of the systems at some thresholds of each: differences at any of them, and the latent models behind them."""
 
-    def __init__(self, systems: _Systems, i: int, j: int, grids: tuple[FloatArray, FloatArray]) -> None:
-        self.systems, self.places, self.grids = systems, (i, j), grids
-        self.units = systems.joint(i, j, *grids)
+    def __init__(self, systems: _Systems, i: int, j: int, grids: Sequence[FloatArray]) -> None:
+        self.systems, self.places, self.grids = systems, (i, j), (grids[i], grids[j])
+        self.units = systems.joint(i, j, *self.grids)
         self.models = cache(self._model)
 
-    def compare(self, where: Where, k: int) -> Comparison:
+    def compare(self, where: Where, k: int, names: tuple[str, str]) -> Comparison:
         """At the k-th thresholds."""
         systems, matched = self.systems, self.systems.matched
         a, b = (
@@ -308,20 +310,15 @@ class _Pair:
         for metric, one, two in (("far", a.far, b.far), ("frr", a.frr, b.frr)):
             people = one.effective_identities
             sums = JointSums(self.units, k, {metric: (1.0, 1.0)}, people)
-            differences[metric] = kind(
-                metric, one.estimate, two.estimate, max(people - 1.0, 1.0), a=one, b=two, threshold_a=one.threshold,
-                threshold_b=two.threshold, sums=sums, models=self.models,
-            )  # fmt: skip
-        mode: Literal["threshold", "far", "frr"] = "threshold"
+            differences[metric] = kind(one, two, max(people - 1.0, 1.0), sums, self.models)
         if where.target is not None:
-            mode = "far" if where.far is not None else "frr"
-            differences["frr" if mode == "far" else "far"] = self.read(where.target, self.units, k)
+            differences["frr" if where.mode == "far" else "far"] = self.read(where.target, self.units, k)
         notes = [*a.warnings, *b.warnings]
         notes += [note for d in differences.values() if not math.isnan(d.estimate) for note in d.notes]
         unmatched = tuple(matched.unmatched[i] for i in self.places)
         return Comparison(
-            mode, where.target and where.target[1], differences["far"], differences["frr"], a, b, matched.matched,
-            unmatched, matched.how, tuple(dict.fromkeys(notes)), self.at_crossing,
+            where.mode, where.given, differences["far"], differences["frr"], a, b, matched.matched, unmatched,
+            matched.how, tuple(dict.fromkeys(notes)), self.at_crossing, names,
         )  # fmt: skip
 
     def at_crossing(self) -> SystemDifference:
@@ -337,10 +334,7 @@ class _Pair:
         people = max(effective_number(units.a.genuine.comparisons), 4.0)
         shares = {"frr": (a.share_frr, b.share_frr), "far": (a.share_far, b.share_far)}
         sums = JointSums(units, k, {kind: both for kind, both in shares.items() if any(both)}, people)
-        return SystemDifference(
-            target[0], a.value, b.value, people - 1.0, threshold_a=a.threshold, threshold_b=b.threshold, sums=sums,
-            models=self.models,
-        )  # fmt: skip
+        return SystemDifference(a, b, people - 1.0, sums, self.models)
 
     def _model(self, kind: str) -> DifferenceModel | None:
         """The latent model of the difference of FAR or FRR, at thresholds where both systems err equally often.
@@ -359,10 +353,9 @@ class _Pair:
         both = shared_errors(a, b, *grids)
         joint = join(tally_comparisons(a, grids[0]), tally_comparisons(b, grids[1]))
         model = fit_difference(joint, both, kind)
-        whole = next(iter(self.systems.tallies.values()))
-        if self.systems.weighting == "comparisons":
-            return replace(model, design=design_of(whole.part(kind)))
-        return replace(model, design=unit_design(unit_rate(whole.part(kind), 0)))
+        whole = next(iter(self.systems.tallies.values())).part(kind)
+        weighed = self.systems.weighting == "identities"
+        return replace(model, design=unit_design(unit_rate(whole, 0)) if weighed else design_of(whole))
 
 
 def shared_errors(a: Comparisons, b: Comparisons, one: FloatArray, two: FloatArray) -> IntArray:

@@ -294,11 +294,7 @@ def compare_searches(
 
 def _paired(a: SearchRate, b: SearchRate, gallery: Gallery) -> SearchDifference:
     """What each person adds to both rates, subtracted before squaring."""
-    return _difference(a, b, (a.sums - b.sums).variance(gallery), a)
-
-
-def _difference(a: SearchNumber, b: SearchNumber, spread: float, of: SearchRate) -> SearchDifference:
-    return SearchDifference(a.metric, a.estimate, b.estimate, of.freedom, spread=spread, people=of.n_identities)
+    return SearchDifference(a, b, a.freedom, (a.sums - b.sums).variance(gallery))
 
 
 def _at_fpir(a: Searches, b: Searches, fpir: float, rank: int) -> SearchDifference:
@@ -313,7 +309,7 @@ def _at_fpir(a: Searches, b: Searches, fpir: float, rank: int) -> SearchDifferen
         own = misses.own + misses.holders - slope * hits.holders
         systems.append((replace(misses, own=own), replace(hits, own=slope * hits.own)))
     spread = sum((one - two).searched for one, two in zip(*systems, strict=True))
-    return _difference(points[0], points[1], spread, points[0].fnir)
+    return SearchDifference(points[0], points[1], points[0].freedom, spread)
 
 
 def _check_same(a: Searches, b: Searches) -> None:

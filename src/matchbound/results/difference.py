@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -81,11 +81,13 @@ def _log_student(kind: str, away: str | None = None) -> RuleLimits:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Difference(Number):
-    """A number of A minus the same number of B; `freedom` is that of Student's t."""
+    """A number of A minus the same number of B: of two systems or groups, of comparisons or searches.
 
-    metric: str
-    rate_a: float
-    rate_b: float
+    `a` and `b` are the two numbers, `freedom` is that of Student's t.
+    """
+
+    a: Any
+    b: Any
     freedom: float
     defaults: ClassVar[tuple[str, ...]] = ("default",)
     # What records call the two sides.
@@ -104,6 +106,18 @@ class Difference(Number):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.metric}: {self.rate_a:.6g} − {self.rate_b:.6g} = {self.estimate:.6g})"
+
+    @property
+    def metric(self) -> str:
+        return str(self.a.metric)
+
+    @property
+    def rate_a(self) -> float:
+        return float(self.a.estimate)
+
+    @property
+    def rate_b(self) -> float:
+        return float(self.b.estimate)
 
     def __str__(self) -> str:
         name = self.metric.upper()
@@ -171,9 +185,6 @@ class Difference(Number):
         if math.isnan(self.estimate):
             raise DataError(f"the data hold no comparisons for {self.metric.upper()}, so there is no difference of it")
 
-    def _defined(self) -> bool:
-        return not math.isnan(self.estimate)
-
     def _studentised(self) -> tuple[float, float]:
         """The difference over its standard error, and the degrees of freedom of that."""
         return self.estimate / math.sqrt(self.variance), self.freedom
@@ -195,9 +206,6 @@ class Ratio(Number):
     )
     defaults: ClassVar[tuple[str, ...]] = ("default",)
     method_argument: ClassVar[str] = "method for a ratio"
-
-    def __repr__(self) -> str:
-        return f"Ratio({self.label}={self.estimate:.6g})"
 
     @property
     def metric(self) -> str:
@@ -232,19 +240,25 @@ class SystemDifference(Difference):
 
     A number that was read from curves (FRR at equal FAR, FAR at equal FRR, EER) is to first order a combination of FRR
     and FAR at its threshold (`JointSums`), so that the uncertainty of the thresholds is counted.
-
-    `threshold_a` and `threshold_b` are where the two numbers were read.
     """
 
-    threshold_a: float = field(kw_only=True)
-    threshold_b: float = field(kw_only=True)
-    sums: JointSums = field(kw_only=True)
-    models: Models = field(kw_only=True)
+    sums: JointSums
+    models: Models
     rules: ClassVar[tuple[Rule, ...]] = SYSTEM_RULES
     tested: ClassVar[tuple[str, ...]] = ("auto", "dyadic")
 
     def as_ratio(self) -> Ratio:
         return Ratio(self)
+
+    @property
+    def threshold_a(self) -> float:
+        """The threshold where the number of A was read."""
+        return float(self.a.threshold)
+
+    @property
+    def threshold_b(self) -> float:
+        """The threshold where the number of B was read."""
+        return float(self.b.threshold)
 
     @cached_property
     def influence(self) -> FloatArray:
@@ -282,12 +296,11 @@ class SystemDifference(Difference):
         return self.rate_a + half, self.rate_b + half
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class RateDifference(SystemDifference):
     """FAR or FRR of A minus that of B, each at its own fixed threshold, on the comparisons that both made."""
 
-    a: Rate = field(kw_only=True)
-    b: Rate = field(kw_only=True)
+    a: Rate
+    b: Rate
     rules: ClassVar[tuple[Rule, ...]] = (*SYSTEM_RULES, *bootstrap_rules(("vertex", "double-or-nothing")))
 
     def _drawn(self, method: str, n_resamples: int, seed: int, workers: int, options: dict[str, Any]) -> Bootstrap:
@@ -330,7 +343,7 @@ def _influence(difference: SearchDifference, ask: Ask) -> Limits:
     """± t standard errors; where nobody tells the two apart, the most that no discordant person can exclude."""
     half, method = t_quantile(ask.tail, difference.freedom) * math.sqrt(max(difference.spread, 0.0)), None
     if not half > 0.0:
-        half, method = wilson(0.0, difference.people, ask.tail, difference.freedom)[1], "wilson"
+        half, method = wilson(0.0, difference.a.n_identities, ask.tail, difference.freedom)[1], "wilson"
     return Limits(max(difference.estimate - half, -1.0), min(difference.estimate + half, 1.0), method)
 
 
@@ -338,8 +351,7 @@ def _influence(difference: SearchDifference, ask: Ask) -> Limits:
 class SearchDifference(Difference):
     """A rate of the searches of system A minus that of the same searches of system B; `spread` is its variance."""
 
-    spread: float = field(kw_only=True)
-    people: int = field(kw_only=True)
+    spread: float
     rules: ClassVar[tuple[Rule, ...]] = (Rule("influence", _influence),)
     defaults: ClassVar[tuple[str, ...]] = ("influence",)
 

@@ -24,7 +24,7 @@ from matchbound.results.difference import (
     simultaneous,
 )
 from matchbound.results.error_rates import ErrorRates
-from matchbound.results.interval import Interval, limits_record, tail_of
+from matchbound.results.interval import Interval, tail_of
 from matchbound.results.number import Ask, Limits, Number, Rule
 from matchbound.results.rates import Rate
 from matchbound.show.shown import Shown
@@ -63,13 +63,11 @@ SMALL = 10
 class Gap(Difference):
     """A rate of one group minus the same rate of another group of people."""
 
-    group_a: str = field(kw_only=True)
-    group_b: str = field(kw_only=True)
-    a: Any = field(kw_only=True)
-    b: Any = field(kw_only=True)
-    variances: tuple[float, float] = field(kw_only=True)
+    group_a: str
+    group_b: str
+    variances: tuple[float, float]
     # The interval of a rate, by a method and a level; gaps of the same groups share what was computed once.
-    interval_of: Callable[[Any, str, float], Interval] = field(kw_only=True)
+    interval_of: Callable[[Any, str, float], Interval]
     names: ClassVar[tuple[str, str]] = ("group_a", "group_b")
 
     def limits_of_rates(self, method: str, ask: Ask) -> list[Interval]:
@@ -87,8 +85,7 @@ class Gap(Difference):
 def _mover(method: str, gap: Gap, ask: Ask) -> Limits:
     """The limits of the two rates by one method, combined (MOVER)."""
     one, two = gap.limits_of_rates(method, ask)
-    low, high = mover(gap.rate_a, (one.low, one.high), gap.rate_b, (two.low, two.high))
-    return Limits(low, high, one.method)
+    return Limits(*mover(gap.rate_a, one, gap.rate_b, two), one.method)
 
 
 def _tested(gap: GroupGap, ask: Ask) -> Limits:
@@ -107,7 +104,7 @@ def _mover_ratio(method: str, ratio: Ratio, ask: Ask) -> Limits:
     gap = ratio.difference
     assert isinstance(gap, GroupGap)
     one, two = gap.limits_of_rates(method, ask)
-    limits = mover_ratio(gap.rate_a, (one.low, one.high), gap.rate_b, (two.low, two.high))
+    limits = mover_ratio(gap.rate_a, one, gap.rate_b, two)
     if method != "auto" or gap._never_differ:
         return Limits(*limits, one.method)
     apart = (one.low / two.high if two.high > 0.0 else 0.0, one.high / two.low if two.low > 0.0 else math.inf)
@@ -122,7 +119,7 @@ def _dyadic(gap: GroupGap, ask: Ask) -> Limits:
 class GroupGap(Gap):
     """FAR or FRR of one group minus that of another, each within its own; `influence`, shape (G,), by identity."""
 
-    influence: FloatArray = field(kw_only=True)
+    influence: FloatArray
     tested: ClassVar[tuple[str, ...]] = ("auto",)
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule("dyadic", _dyadic),
@@ -215,9 +212,6 @@ class LargestGap(Number):
     rules: ClassVar[tuple[Rule, ...]] = (Rule("all pairs", _of_all_pairs),)
     defaults: ClassVar[tuple[str, ...]] = ("all pairs",)
 
-    def __repr__(self) -> str:
-        return f"LargestGap({self.metric}={self.estimate:.6g})"
-
     @property
     def numbers(self) -> tuple[Number, ...]:
         return tuple(gap.as_ratio() for gap in self.gaps) if self.metric.endswith("ratio") else self.gaps
@@ -268,10 +262,8 @@ class CrossRate(Number):
         least = min(self.cell.sizes) / (2.0 if self.group_a == self.group_b else 1.0)
         return effective_n(self.estimate, self.variance, max(math.floor(least), 1))
 
-    def record(self, interval: Interval | None) -> dict[str, Any]:
-        counted = {key: getattr(self, key) for key in ("errors", "comparisons", "variance")}
-        groups = {"group_a": self.group_a, "group_b": self.group_b}
-        return {"metric": self.metric, **groups, "estimate": self.estimate, **limits_record(interval), **counted}
+    def _fields(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("group_a", "group_b", "errors", "comparisons", "variance")}
 
     def _defined(self) -> bool:
         return self.comparisons > 0
@@ -429,14 +421,9 @@ class GroupRates(Judged, Groups):
             moved[place] += sign * sums.influence
             # Without bias, at least what identity pairs say alone, and at least that of one error.
             variances.append(max(sums.corrected(effective_number(rate.unit.partners)), rate.one_error**2))
-        freedom = welch(
-            (variances[0], variances[1]),
-            (max(a.effective_identities - 1.0, 1.0), max(b.effective_identities - 1.0, 1.0)),
-        )
-        return GroupGap(
-            metric, a.estimate, b.estimate, freedom, group_a=group_a, group_b=group_b, a=a, b=b,
-            variances=(variances[0], variances[1]), influence=moved, interval_of=self._interval_of,
-        )  # fmt: skip
+        both = variances[0], variances[1]
+        freedom = welch(both, (max(a.effective_identities - 1.0, 1.0), max(b.effective_identities - 1.0, 1.0)))
+        return GroupGap(a, b, freedom, group_a, group_b, both, self._interval_of, moved)
 
     def gaps(
         self,
@@ -554,10 +541,8 @@ class SearchGroups(Groups):
         if a is None or b is None:
             raise DataError(f"{metric} is not defined in both of {group_a!r} and {group_b!r}")
         variances = a.variance(), b.variance()
-        return SearchGap(
-            metric, a.estimate, b.estimate, welch(variances, (a.freedom, b.freedom)), group_a=str(group_a),
-            group_b=str(group_b), a=a, b=b, variances=variances, interval_of=self._interval_of,
-        )  # fmt: skip
+        freedom = welch(variances, (a.freedom, b.freedom))
+        return SearchGap(a, b, freedom, str(group_a), str(group_b), variances, self._interval_of)
 
     def gaps(self) -> list[SearchGap]:
         return [

@@ -19,7 +19,7 @@ covariance of two differences is
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 
@@ -78,20 +78,14 @@ def softened(errors: float, comparisons: float) -> float:
     return (errors + 0.5) / (comparisons + 1.0)
 
 
-def mover(
-    a: float, limits_a: tuple[float, float], b: float, limits_b: tuple[float, float], correlation: float = 0.0
-) -> tuple[float, float]:
+def mover(a: float, limits_a: Iterable[float], b: float, limits_b: Iterable[float]) -> tuple[float, float]:
     """Limits of a − b from the limits of a and of b (MOVER; Zou & Donner 2008, §2)."""
-    below_a, above_a = max(a - limits_a[0], 0.0), max(limits_a[1] - a, 0.0)
-    below_b, above_b = max(b - limits_b[0], 0.0), max(limits_b[1] - b, 0.0)
-    low = below_a**2 + above_b**2 - 2.0 * correlation * below_a * above_b
-    high = above_a**2 + below_b**2 - 2.0 * correlation * above_a * below_b
-    return a - b - math.sqrt(max(low, 0.0)), a - b + math.sqrt(max(high, 0.0))
+    (low_a, high_a), (low_b, high_b) = limits_a, limits_b
+    below = math.hypot(max(a - low_a, 0.0), max(high_b - b, 0.0))
+    return a - b - below, a - b + math.hypot(max(high_a - a, 0.0), max(b - low_b, 0.0))
 
 
-def mover_ratio(
-    a: float, limits_a: tuple[float, float], b: float, limits_b: tuple[float, float]
-) -> tuple[float, float]:
+def mover_ratio(a: float, limits_a: Iterable[float], b: float, limits_b: Iterable[float]) -> tuple[float, float]:
     """Limits of a/b for independent a, b ≥ 0 (MOVER-R; Donner & Zou 2012, eq. 9); the upper one may be infinite."""
     (low_a, high_a), (low_b, high_b) = limits_a, limits_b
 
