@@ -14,10 +14,9 @@ from numpy.typing import ArrayLike
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
 from matchbound.counting.run import RunOptions
 from matchbound.counting.search import DEPTH, Fuse, SearchJob, make_job, search_all
-from matchbound.counts.tally import union_of_labels
 from matchbound.data.candidates import Candidates
 from matchbound.data.embeddings import Embeddings
-from matchbound.data.labels import as_labels, as_text
+from matchbound.data.labels import as_labels, as_text, encode
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.metrics import METRICS
 from matchbound.notes import Note
@@ -26,7 +25,7 @@ from matchbound.results.comparison import SearchComparison
 from matchbound.results.difference import SearchDifference
 from matchbound.results.interval import check_whole, limits_record
 from matchbound.results.number import Number
-from matchbound.results.search_rates import Gallery, RateAtSize, SearchNumber, SearchRate, gallery_named
+from matchbound.results.search_rates import Gallery, RateAtSize, SearchRate, gallery_named
 from matchbound.results.searches import Searches
 from matchbound.show.records import Record
 from matchbound.stats.searches import slope_at
@@ -46,6 +45,15 @@ NO_MATES = Note(
     "no-mates",
     "no probe shows an enrolled person: FNIR and CMC are not defined. Are the identities of gallery and probes written "
     "alike?",
+)
+# What is said of probes whose very vector is enrolled, as the same person or as another.
+OWN = (
+    "are in the gallery themselves, to the last bit: searches that find their own image say nothing about FNIR and "
+    "CMC. Take them out of the probes"
+)
+OTHER = (
+    "equal a template of another identity to the last bit: one image under two names counts as a false positive. Check "
+    "the labels"
 )
 
 
@@ -183,27 +191,19 @@ def _people(
 
     Failed searches come last; the position of people who are not enrolled is −1.
     """
-    labels, codes = gallery.identities, gallery.codes
-    if failed_enrolments is not None:
-        missing = np.unique(as_labels(failed_enrolments, "failed_enrolments"))
-        labels, mine, theirs = union_of_labels(gallery.identities, missing)
-        both = np.intersect1d(mine, theirs)
-        if both.size:
-            raise DataError(
-                f"{labels[both[0]]} is in failed_enrolments and has a template in the gallery ({both.size} such people)"
-            )
-        codes = mine[codes].astype(np.int64)
-    shown = probes.identities[probes.codes]
-    if failed_probes is not None:
-        extra = as_labels(failed_probes, "failed_probes")
-        if (extra.dtype.kind in "iu") != (shown.dtype.kind in "iu"):
-            extra, shown = as_text(extra), as_text(shown)
-        shown = np.concatenate([shown, extra])
-    if (labels.dtype.kind in "iu") != (shown.dtype.kind in "iu"):
-        shown, (labels, place) = as_text(shown), np.unique(as_text(labels), return_inverse=True)
-        codes = place.astype(np.int64).reshape(-1)[codes]
-    at = np.minimum(np.searchsorted(labels, shown), labels.size - 1)
-    return labels, codes, shown, np.where(labels[at] == shown, at, -1).astype(np.int64)
+    none = np.empty(0, dtype=np.int64)
+    missing = none if failed_enrolments is None else as_labels(failed_enrolments, "failed_enrolments")
+    failed = none if failed_probes is None else as_labels(failed_probes, "failed_probes")
+    names, (here, absent, searched, lost) = encode(gallery.identities, missing, probes.identities, failed)
+    both = names[np.intersect1d(here, absent)]
+    if both.size:
+        raise DataError(
+            f"{both[0]} is in failed_enrolments and has a template in the gallery ({both.size} such people)"
+        )
+    enrolled, shown = np.union1d(here, absent), np.concatenate([searched[probes.codes], lost])
+    place = np.full(names.size, -1)
+    place[enrolled] = np.arange(enrolled.size)
+    return names[enrolled], place[here][gallery.codes], names[shown], place[shown]
 
 
 def _repeated(job: SearchJob, mate: FloatArray, holder: IntArray, score: FloatArray) -> list[Note]:
@@ -211,24 +211,16 @@ def _repeated(job: SearchJob, mate: FloatArray, holder: IntArray, score: FloatAr
     perfect: Any = {"cosine": 1.0 - SAME, "euclidean": 0.0}.get(job.similarity)
     if perfect is None:  # the product of a vector with itself
         perfect = np.einsum("ij,ij->i", job.probes, job.probes, dtype=np.float64) * (1.0 - SAME)
-
-    def same(rows: IntArray, people: IntArray) -> int:
-        pairs = zip(rows.tolist(), people.tolist(), strict=True)
-        return sum(bool(np.any(np.all(job.gallery[job.owner == g] == job.probes[x], axis=1))) for x, g in pairs)
-
     notes = []
-    likely = np.flatnonzero((mate >= perfect) & (job.own >= 0))
-    own = same(likely, job.own[likely])
-    if own:
-        text = "searches that find their own image say nothing about FNIR and CMC. Take them out of the probes"
-        notes.append(Note("repeated", f"{own} probes are in the gallery themselves, to the last bit: {text}"))
-    likely = np.flatnonzero((score[:, 0] >= perfect) & (holder[:, 0] >= 0))
-    others = same(likely, holder[likely, 0])
-    if others:
-        text = "one image under two names counts as a false positive. Check the labels"
-        notes.append(
-            Note("same-vector", f"{others} probes equal a template of another identity to the last bit: {text}")
-        )
+    for code, best, person, what in (
+        ("repeated", mate, job.own, OWN),
+        ("same-vector", score[:, 0], holder[:, 0], OTHER),
+    ):
+        likely = np.flatnonzero((best >= perfect) & (person >= 0))
+        pairs = zip(likely.tolist(), person[likely].tolist(), strict=True)
+        same = sum(bool(np.any(np.all(job.gallery[job.owner == g] == job.probes[x], axis=1))) for x, g in pairs)
+        if same:
+            notes.append(Note(code, f"{same} probes {what}"))
     return notes
 
 
@@ -341,21 +333,17 @@ def search_records(
     records: list[Record] = []
     for each in asked:
         try:
-            number = _read(found, each, target)
+            number: Any = METRICS[each["metric"]].read["searches"](found, each)
+            number._must_be_defined()
         except DataError as missing:
             warnings.warn(Note("not-countable", str(missing)), MatchboundWarning, stacklevel=2)
             nothing = {"threshold": None, "estimate": None, **limits_record(None), "level": level}
             records.append({**nothing, "gallery": found.gallery_size, "target": target, **each})
         else:
+            if not isinstance(number, RateAtSize):  # in another gallery the enrolled people are always a sample
+                number = replace(number, gallery=gallery_named(target))
             records.append(number.record(number.interval(_method(number, method), level)))
     return records
-
-
-def _read(found: Searches, asked: dict[str, Any], target: str) -> SearchNumber:
-    """A number with intervals for a random or for a fixed gallery; of another gallery always for a random one."""
-    number: Any = METRICS[asked["metric"]].read["searches"](found, asked)
-    number._must_be_defined()
-    return number if isinstance(number, RateAtSize) else replace(number, gallery=gallery_named(target))
 
 
 def _method(number: Number, method: str) -> str:

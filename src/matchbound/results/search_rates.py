@@ -247,15 +247,20 @@ class SearchRate(SearchNumber):
 
 
 def _budget(point: FnirAtFpir, ask: Ask) -> Limits:
-    """The latent models of FPIR and FNIR share one error budget."""
-    low, high = point.along(np.array([point.target]), ask.tail, point._of(ask))
+    """The latent models of FPIR and FNIR share one error budget.
+
+    The people searched for are different, so that the errors of both rates are taken as independent.
+    """
+    pair = LatentPair(point.fpir.latent_model(point._of(ask)), point.fnir.latent_model("fixed"), 0.0)
+    deviates = point.fpir.deviate(ask.tail), point.fnir.deviate(ask.tail)
+    (low,), (high,) = point_limits(curve_of_searches(*point.scores), [pair], np.array([point.target]), deviates)
     expected = point.target * point.fpir.searches
     text = (
         f"extrapolated: {expected:.2g} false positives are expected at this FPIR, and with 3 to 5 the interval held "
         "the truth in 83 to 92% of simulated cases"
     )
     notes = (Note("few-errors", text),) if expected < FEW_ERRORS else ()
-    return Limits(float(low[0]), float(high[0]), notes=notes)
+    return Limits(float(low), float(high), notes=notes)
 
 
 def _union(point: FnirAtFpir, ask: Ask) -> Limits:
@@ -297,15 +302,6 @@ class FnirAtFpir(SearchNumber):
     def scores(self) -> tuple[FloatArray, FloatArray]:
         """What decides about false positives, descending, and about misses, ascending."""
         return self.fpir.part.best, self.fnir.part.ordered
-
-    def along(self, fpir: FloatArray, tail: float, gallery: Gallery) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper limits of FNIR at some FPIRs, by the latent models of both rates, `tail` beyond each.
-
-        The people searched for are different, so that the errors of both rates are taken as independent.
-        """
-        pair = LatentPair(self.fpir.latent_model(gallery), self.fnir.latent_model("fixed"), 0.0)
-        deviates = self.fpir.deviate(tail), self.fnir.deviate(tail)
-        return point_limits(curve_of_searches(*self.scores), [pair] * fpir.size, fpir, deviates)
 
     @property
     def estimate(self) -> float:

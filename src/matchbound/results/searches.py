@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from bisect import bisect_right
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -20,7 +19,6 @@ from matchbound.notes import Note
 from matchbound.results.claims import Judged
 from matchbound.results.groups import SearchGroups
 from matchbound.results.interval import check_number, check_rate, check_whole, tail_of
-from matchbound.results.number import CannotFit
 from matchbound.results.search_rates import (
     MODEL_REACH,
     FnirAtFpir,
@@ -339,13 +337,10 @@ class Searches(Judged, Shown):
         metric, at, independent = "fnir", f"rank {rank}", None
         x: Any
         numbers: list[Any]
-        limits: Any = None
         if kind == "trade-off":
             self._fpir_at(np.inf)._must_be_defined()
             x = np.geomspace(min(max(FEWEST_HITS / self.n_nonmated, 1e-6), 0.25), 0.5, POINTS)
             numbers = [self.fnir_at_fpir(float(target), rank) for target in x]
-            with suppress(CannotFit):
-                limits = numbers[POINTS // 2].along(x, tail_of(level, "two-sided"), options["gallery"])
         elif kind == "cmc":
             metric, at = "cmc", "any threshold"
             x = np.arange(1, min(MOST_RANKS, self.lists.ranks, self.gallery_size) + 1)
@@ -362,13 +357,10 @@ class Searches(Judged, Shown):
             numbers = [replace(first, size=size) for size in x.tolist()]
             share = min(first.part.mean_hits / self.gallery_size, 1.0)
             independent = np.asarray(1.0 - (1.0 - share) ** x.astype(np.float64))
-        numbers[0]._must_be_defined()
-        if limits is None:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", MatchboundWarning)
-                limits = np.array([tuple(number.interval(level=level, **options)) for number in numbers]).T
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MatchboundWarning)
+            low, high = np.array([tuple(number.interval(level=level, **options)) for number in numbers]).T
         estimates = np.array([number.estimate for number in numbers])
-        low, high = limits
         return SearchCurve(kind, metric, at, level, self.gallery_size, x, estimates, low, high, independent)
 
     def plot(self, kind: CurveKind = "trade-off", *, ax: Axes | None = None, **options: Any) -> Axes:
