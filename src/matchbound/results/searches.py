@@ -125,7 +125,7 @@ class Searches(Judged, Shown):
     @property
     def gallery_size(self) -> int:
         """N, the enrolled people."""
-        return self.lists.gallery_size
+        return int(self.lists.gallery.size)
 
     @property
     def n_nonmated(self) -> int:
