@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
 from matchbound.counting.run import RunOptions
 from matchbound.counting.search import DEPTH, Fuse, SearchJob, make_job, search_all
+from matchbound.counts.tally import union_of_labels
 from matchbound.data.candidates import Candidates
 from matchbound.data.embeddings import Embeddings
-from matchbound.data.labels import as_labels, as_text, encode
+from matchbound.data.labels import as_labels, as_text
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.metrics import METRICS
 from matchbound.notes import Note
@@ -191,19 +192,27 @@ def _people(
 
     Failed searches come last; the position of people who are not enrolled is −1.
     """
-    none = np.empty(0, dtype=np.int64)
-    missing = none if failed_enrolments is None else as_labels(failed_enrolments, "failed_enrolments")
-    failed = none if failed_probes is None else as_labels(failed_probes, "failed_probes")
-    names, (here, absent, searched, lost) = encode(gallery.identities, missing, probes.identities, failed)
-    both = names[np.intersect1d(here, absent)]
-    if both.size:
-        raise DataError(
-            f"{both[0]} is in failed_enrolments and has a template in the gallery ({both.size} such people)"
-        )
-    enrolled, shown = np.union1d(here, absent), np.concatenate([searched[probes.codes], lost])
-    place = np.full(names.size, -1)
-    place[enrolled] = np.arange(enrolled.size)
-    return names[enrolled], place[here][gallery.codes], names[shown], place[shown]
+    labels, codes = gallery.identities, gallery.codes
+    if failed_enrolments is not None:
+        missing = np.unique(as_labels(failed_enrolments, "failed_enrolments"))
+        labels, mine, theirs = union_of_labels(gallery.identities, missing)
+        both = np.intersect1d(mine, theirs)
+        if both.size:
+            raise DataError(
+                f"{labels[both[0]]} is in failed_enrolments and has a template in the gallery ({both.size} such people)"
+            )
+        codes = mine[codes].astype(np.int64)
+    shown = probes.identities[probes.codes]
+    if failed_probes is not None:
+        extra = as_labels(failed_probes, "failed_probes")
+        if (extra.dtype.kind in "iu") != (shown.dtype.kind in "iu"):
+            extra, shown = as_text(extra), as_text(shown)
+        shown = np.concatenate([shown, extra])
+    if (labels.dtype.kind in "iu") != (shown.dtype.kind in "iu"):
+        shown, (labels, place) = as_text(shown), np.unique(as_text(labels), return_inverse=True)
+        codes = place.astype(np.int64).reshape(-1)[codes]
+    at = np.minimum(np.searchsorted(labels, shown), labels.size - 1)
+    return labels, codes, shown, np.where(labels[at] == shown, at, -1).astype(np.int64)
 
 
 def _repeated(job: SearchJob, mate: FloatArray, holder: IntArray, score: FloatArray) -> list[Note]:
