@@ -30,14 +30,18 @@ def matchbound_claims() -> Callable[..., list[Claim]]:
 
 
 def _check(data: Any, *claims: str, threshold: float | None = None, level: float = 0.95, **options: Any) -> list[Claim]:
+    import numpy as np
+
     import matchbound as mb
     from matchbound.metrics import METRICS
     from matchbound.results.claims import parse_claim
 
     __tracebackhide__ = True
-    if not claims:
-        raise mb.UsageError('give claims, such as "far < 0.1%"')
-    data = data if isinstance(data, mb.Comparisons | mb.Embeddings) else mb.read(data, **options)
+    if not claims or not all(isinstance(text, str) for text in claims):
+        raise mb.UsageError('give claims one by one, such as "far < 0.1%", "eer < 2%"')
+    if threshold is not None and np.ndim(threshold):
+        raise mb.UsageError(f"threshold is one number; got {threshold!r}")
+    data = mb.read(data, **options) if options else data
     results: dict[str, Any] = {}
     verdicts: list[Claim] = []
     for text in claims:

@@ -101,10 +101,14 @@ def test_output_goes_to_a_file_whole_or_not_at_all(tmp_path: Path, capsys: pytes
     assert main([*command, "--output", str(target)]) == 0
     assert capsys.readouterr().out == ""
     assert json.loads(target.read_text())["results"]
+    for ending, begins in ((".json", "{"), (".csv", "metric,"), (".txt", "metric ")):  # the ending is the format
+        assert main([*command[:-2], "-qo", str(target.with_suffix(ending))]) == 0
+        assert target.with_suffix(ending).read_text().startswith(begins)
+    assert main(["report", *command[1:2], "-o", str(tmp_path / "page.pdf")]) == 2
     missing = tmp_path / "no" / "answer.json"
     assert main([*command, "-o", str(missing)]) == 1
     assert "cannot be written" in capsys.readouterr().err
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["answer.json"]
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".csv", ".json", ".txt"]
 
 
 def test_a_rate_without_comparisons_is_null(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -157,6 +161,18 @@ def test_check_describes_tables_and_embeddings(tmp_path: Path, capsys: pytest.Ca
     np.savez(path, embeddings=rng.standard_normal((12, 8)).astype("f4"), identity=np.repeat(list("abcd"), 3))
     row = run_json(capsys, "check", str(path))["results"][0]
     assert (row["kind"], row["n_genuine"], row["n_impostor"], row["dimensions"]) == ("embeddings", 12, 54, 8)
+
+
+def test_check_takes_rows_without_identities_for_comparisons_and_not_for_people(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("y_true,y_score\n" + "1,0.9\n0,0.2\n" * 20)
+    row = run_json(capsys, "check", str(path))["results"][0]
+    assert row["lowest_frr"] == pytest.approx(1 - 0.05 ** (1 / 20))
+    assert row["surest_far"] is row["surest_frr"] is None
+    assert main(["check", str(path)]) == 0
+    assert "people" not in capsys.readouterr().out.partition("What to look at")[0]
 
 
 def test_check_notices_a_distance(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,9 @@ from matchbound.data.example import scores_files
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = """
+import matchbound as mb
+import pytest
+
 def test_held(matchbound_claims):
     verdicts = matchbound_claims("scores.csv", "far < 5%", "auc > 0.9", threshold=0.5)
     assert [claim.verdict for claim in verdicts] == ["shown", "shown"]
@@ -26,6 +29,12 @@ def test_refuted(matchbound_claims):
 
 def test_without_threshold(matchbound_claims):
     matchbound_claims("scores.csv", "far < 1%")
+
+def test_wrong_arguments(matchbound_claims):
+    for claims, threshold in ((["far < 1%"], 0.5), ("far < 1%", [0.5])):
+        with pytest.raises(ValueError, match=r"one by one|one number"):
+            matchbound_claims(mb.scan("scores.csv"), claims, threshold=threshold)
+    assert matchbound_claims(mb.scan("scores.csv"), "far < 5%", threshold=0.5)
 """
 
 
@@ -46,7 +55,7 @@ def test_the_fixture_gates_a_project(project: Path) -> None:
         check=False,
         env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
     )
-    assert "3 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+    assert "3 failed, 2 passed" in done.stdout, done.stdout + done.stderr
     assert "far < 1%: not shown." in done.stdout
     assert "far < 0.001%: refuted." in done.stdout
     assert "give threshold=" in done.stdout
@@ -61,7 +70,7 @@ def steps() -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize(("claims", "code"), [("far < 5%\n\nauc > 0.9\n", 0), ("far < 5%\nfar < 1%", 3)])
+@pytest.mark.parametrize(("claims", "code"), [("far < 5%\n\nauc > 0.9\n", 0), ("far < 5%\nfar < 1%", 3), (" \n", 2)])
 def test_the_action_judges_claims(claims: str, code: int, project: Path) -> None:
     (step,) = (step for step in steps() if step.get("name") == "Judge the claims")
     (project / "scores.csv").rename(project / "my scores.csv")
@@ -84,7 +93,8 @@ def test_the_action_judges_claims(claims: str, code: int, project: Path) -> None
         check=False,
     )
     assert done.returncode == code, done.stderr
-    assert "$(touch hacked)" in (project / "report.html").read_text()
+    report = project / "report.html"
+    assert (report.exists() and "$(touch hacked)" in report.read_text()) == (code != 2)
     assert not (project / "hacked").exists()
 
 

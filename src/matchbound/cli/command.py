@@ -78,6 +78,13 @@ class Run:
     decided: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def form(self) -> str:
+        """Output format: the one asked for, or else that of the ending of the output."""
+        output = Path(str(self.arguments.get("output"))).suffix.lower()
+        by_ending = {".json": "json", ".csv": "csv"}.get(output, "table")
+        return self.arguments.get("format") or by_ending
+
+    @property
     def quiet(self) -> bool:
         """Whether nothing but the answer and errors is wanted."""
         return bool(self.arguments.get("quiet"))
@@ -125,7 +132,7 @@ def execute(command: Callable[..., Outcome | None], bound: inspect.BoundArgument
     laboratory_entries(arguments)
     run = Run(tuple(words), {"verb": command.__name__, **arguments})
     token = RUN.set(run)
-    terms: Terms = "plain" if arguments.get("format") in ("json", "csv") else arguments.get("terms", "plain")
+    terms: Terms = "plain" if run.form in ("json", "csv") else arguments.get("terms", "plain")
     try:
         with speaking(terms):
             with collecting() as notes:
@@ -183,7 +190,7 @@ def _as_option(name: str, value: str) -> str:
 
 def _deliver(outcome: Outcome, notes: Sequence[str], run: Run) -> None:
     """Write the answer in the form asked for, to standard output or, whole or not at all, to a file."""
-    form, output = run.arguments.get("format", "table"), run.arguments.get("output")
+    form, output = run.form, run.arguments.get("output")
     output = None if run.arguments["verb"] == "protocol" else output  # there it is the list of comparisons
     verdicts = claim_lines(outcome.claims) if outcome.claims else ""
     if not run.quiet and (outcome.document is not None or form == "csv"):

@@ -37,6 +37,8 @@ EXPERT = Group("For experts", sort_key=2)
 WORK = Group("Long runs", sort_key=3)
 OUTPUT = Group("Output", sort_key=4)
 LABORATORY = Group("For a laboratory", sort_key=5)
+# readers whose first file is a list of trials, and the next one the scores of a system
+WITH_TRIALS = ("voxceleb", "kaldi", "sre")
 _NUMBER = re.compile(r"[-+]?[0-9.]+(e[-+]?[0-9]+)?%?")
 # beyond these, a Parquet or text table stays on disk and is counted batch by batch
 LARGE_ROWS, LARGE_BYTES = 30_000_000, 2 << 30
@@ -210,12 +212,12 @@ class Answer:
     """The form of the answer, and where it goes.
 
     Args:
-        format: Output format.
+        format: Output format; by default that of the ending of the output (.json, .csv), else table.
         output: File to write instead of standard output.
         terms: plain: FAR and FRR; iso: FMR and FNMR, in tables and reports.
     """
 
-    format: Literal["table", "json", "csv"] = "table"
+    format: Literal["table", "json", "csv"] | None = None
     output: Annotated[str | None, Parameter(name=["--output", "-o"])] = None
     terms: Terms = "plain"
     quiet: Quiet = False

@@ -51,15 +51,20 @@ def report(
     from matchbound.report.make import SUFFIXES, make_report
 
     failed = failures.load()
+    ending = Path(page.output or "").suffix.lower()
     read_claims(claim, "rates", "curve", failures=failed)
-    form = page.format or SUFFIXES.get(Path(page.output or "").suffix.lower(), "html")
+    if page.format is None and ending not in ("", *SUFFIXES):
+        raise UsageError(f"a report is written as {', '.join(SUFFIXES)}; got {ending} (print the page for a PDF)")
+    form = page.format or SUFFIXES.get(ending, "html")
     if (gallery is None) != (probes is None):
         raise UsageError("searches need both: give --gallery and --probes")
     if page.output is None and form == "html" and sys.stdout.isatty():
         raise UsageError("the report is a page for a browser: give --output report.html, or matchbound open")
     data, attribute = reading.load_with_groups(files, group, people)
     names = own_names([files[-1], *(against or ())])
-    others = {name: reading.load_or_scan([path]) for name, path in zip(names[1:], against or (), strict=True)}
+    trials = files[:1] if reading.reader in opt.WITH_TRIALS and len(files) > 1 else ()
+    systems = zip(names[1:], against or (), strict=True)
+    others = {name: reading.load_or_scan([*trials, path]) for name, path in systems}
     searches = None
     if gallery is not None and probes is not None:
         enrolled = reading.load_embeddings("gallery", [gallery])

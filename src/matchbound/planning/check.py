@@ -37,7 +37,8 @@ class Advice:
     """What to expect of a data set, in numbers, in sentences (`supports`) and in commands to run next.
 
     `lowest` and `surest` have for ``far`` and ``frr`` the upper bound if not one comparison erred, and the same
-    whatever the dependence (from comparisons that share nobody); None where there are no such comparisons.
+    whatever the dependence (from comparisons that share nobody); None where there are no such comparisons, and the
+    latter where they carry no identities.
     """
 
     lowest: dict[str, float | None]
@@ -121,6 +122,7 @@ def advise(
     level: float = 0.95,
 ) -> Advice:
     """Advice about a data set; `files` and `options` are those of the command line, for the commands."""
+    anonymous = isinstance(data, Comparisons) and data.anonymous
     lowest = lowest_rates(data, level)
     surest: dict[str, float | None] = {"far": None, "frr": None}
     supports = []
@@ -130,11 +132,14 @@ def advise(
         if bound is None or people < 2:
             supports.append(f"{metric_name(metric)} cannot be estimated: there are no such comparisons.")
             continue
-        surest[metric] = exact_bound(disjoint_comparisons(metric, people), level)
+        of_people, apart = "", ""
+        if not anonymous:
+            surest[metric] = exact_bound(disjoint_comparisons(metric, people), level)
+            of_people = f" of {count_text(people)} people"
+            apart = f", and {percent(surest[metric])} from comparisons that share nobody"
         supports.append(
-            f"{metric_name(metric)}: without a single {say(name)} in {count_text(comparisons)} comparisons of "
-            f"{count_text(people)} people, the upper bound would be {percent(bound)}, and "
-            f"{percent(surest[metric])} from comparisons that share nobody ({level_text(level)} confidence)."
+            f"{metric_name(metric)}: without a single {say(name)} in {count_text(comparisons)} comparisons{of_people}, "
+            f"the upper bound would be {percent(bound)}{apart} ({level_text(level)} confidence)."
         )
     genuine, impostor = typical_scores(data) if isinstance(data, Embeddings) else (None, None)
     if genuine is not None and impostor is not None:

@@ -271,8 +271,8 @@ def plan(
             f"{argument('instances')}: {target.metric.upper()} is planned with {least} to 100 per person; got "
             f"{instances}"
         )
-    if claim is not None and not 0.0 < claim < 1.0:
-        raise UsageError(f"claim must be a rate between 0 and 1; got {claim!r}")
+    if claim is not None:
+        check_rate(claim, "claim")
     known = known_from(target.metric, pilot, design_effect, settings)
     seed = rng if isinstance(rng, int) else int(np.random.default_rng(rng).integers(2**31))
     study = Study(target, known, int(instances), seed)
@@ -318,8 +318,9 @@ def _target(
             f"give one of {argument('far')} and {argument('frr')}: the rate that the system is thought to have"
         )
     metric: Metric = "frr" if far is None else "far"
-    if not (0.0 <= rate < 1.0) or 0.0 < rate < LEAST_RATE:
-        raise UsageError(f"{metric} must be a rate below 1 and either 0 or at least {LEAST_RATE:g}; got {rate!r}")
+    check_rate(rate, metric, zero=True)
+    if 0.0 < rate < LEAST_RATE:
+        raise UsageError(f"{metric} must be either 0 or at least {LEAST_RATE:g}; got {rate!r}")
     upper = claim if width is None and upper is None else upper
     check_level(level)
     check_rate(power, "power", "0.8")
@@ -329,7 +330,7 @@ def _target(
         return Target(metric, float(rate), "width", check_rate(width, "width"), level, power)
     if width is not None or upper is None:
         raise UsageError("give one of width (of the two-sided interval) and upper (the one-sided upper bound)")
-    if not rate < upper < 1.0:
+    if not rate < check_rate(upper, "upper"):
         raise UsageError(
             f"{argument('upper')} must lie between the rate ({rate:g}) and 1: an upper bound below the assumed "
             f"rate cannot be reached; got {upper!r}"
