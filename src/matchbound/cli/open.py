@@ -63,7 +63,7 @@ def open(
     """
     import webbrowser
 
-    from matchbound.report.local import LocalPage, Settings, Work
+    from matchbound.report.local import LocalPage, Settings
 
     read_claims(claim, "rates", "curve")
     settings = Settings(
@@ -77,11 +77,10 @@ def open(
         missing=reading.missing,
         distance=reading.distance,
     )
-    work = Work(maker(reading, seed), files, settings)
     for name in ("SIGHUP", "SIGQUIT"):  # what was dropped must not outlive the page; nohup ignores the first
         if hasattr(signal, name) and signal.getsignal(getattr(signal, name)) is signal.SIG_DFL:
             signal.signal(getattr(signal, name), signal.default_int_handler)
-    with LocalPage(work, port) as page, suppress(KeyboardInterrupt):
+    with LocalPage(maker(reading, seed), files, settings, port) as page, suppress(KeyboardInterrupt):
         sys.stdout.write(f"{page.address}\n")  # from here on, an interrupt is the way to end
         sys.stdout.flush()
         if not quiet:

@@ -8,7 +8,6 @@ other users of the machine can see how programs were started.
 
 from __future__ import annotations
 
-import errno
 import hmac
 import json
 import os
@@ -19,7 +18,7 @@ import socket
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, fields
 from http import HTTPStatus
@@ -42,11 +41,8 @@ HERE = Path(__file__).resolve().parent
 # bytes of a file that the page takes; larger ones are named on the command line
 LARGEST = 8 << 30
 CHUNK = SHORT = 1 << 20
-NAME_BYTES = 120
 # seconds after which a request that stops in the middle is given up
 SILENCE = 20.0
-# requests at a time; a browser opens about six
-CONNECTIONS = 24
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src 'self'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -82,20 +78,20 @@ class Settings:
     iso: bool = False
 
     @staticmethod
-    def read(given: Mapping[str, Any]) -> Settings:
+    def read(given: Any) -> Settings:
         """From what the page sent; what cannot be read is an error in its words."""
+        if not isinstance(given, Mapping):
+            raise UsageError("the request cannot be read")
         values: dict[str, Any] = {}
         for item in fields(Settings):
             value = given.get(item.name, item.default)
             if isinstance(item.default, bool):
-                if not isinstance(value, bool):
-                    raise UsageError(f"{item.name} must be true or false")
+                values[item.name] = value is True
             elif isinstance(item.default, str):
-                value = str(value or "").strip()
+                values[item.name] = str(value or "").strip()
             else:
                 words = re.split("[;\n]" if item.name == "claim" else "[;,]", str(value or ""))
-                value = tuple(word.strip() for word in words if word.strip())
-            values[item.name] = value
+                values[item.name] = tuple(word.strip() for word in words if word.strip())
         for name, label, read in (("threshold", "Thresholds", float), ("far", "FARs", typed_number)):
             try:
                 values[name] = tuple(map(read, values[name]))
@@ -117,96 +113,16 @@ class Made:
 Make = Callable[[Mapping[str, Sequence[str]], Settings, Progress], Made]
 
 
-class Work:
-    """The state of the page, with one report at a time, made in a thread; any thread may call every method."""
+class LocalPage:
+    """The page on its server, with one report at a time, made in a thread; used as a context around `serve`."""
 
-    def __init__(self, make: Make, files: Sequence[str] = (), settings: Settings | None = None) -> None:
+    def __init__(self, make: Make, files: Sequence[str] = (), settings: Settings | None = None, port: int = 0) -> None:
         self._make, self._lock = make, threading.Lock()
         self._files: dict[str, list[str]] = {"file": list(files)} if files else {}
         self.settings = settings or Settings()
         self._report: Future[Made] | None = None
         self._progress, self._number = (0, 0), 0
-
-    @property
-    def made(self) -> Made | None:
-        """The report, or None."""
-        report = self._report
-        return report.result() if report is not None and report.done() and not report.exception() else None
-
-    def take(self, role: str, path: Path | None) -> list[str]:
-        """Use another file in a role from now on, or none; the files that it replaces. The old report is gone."""
-        if role not in ROLES:
-            raise UsageError(f"a file is one of {', '.join(ROLES)}")
-        with self._lock:
-            self._check_idle()
-            replaced, self._report = self._files.pop(role, []), None
-            if path is not None:
-                self._files[role] = [str(path)]
-            return replaced
-
-    def start(self, settings: Settings) -> None:
-        """Begin a report with these settings."""
-        with self._lock:
-            self._check_idle()
-            if "file" not in self._files:
-                raise UsageError("choose a file first")
-            report: Future[Made] = Future()
-            self.settings, self._report, self._progress = settings, report, (0, 0)
-            self._number += 1
-            threading.Thread(target=self._run, args=(report, dict(self._files), settings), daemon=True).start()
-
-    def state(self) -> dict[str, Any]:
-        """What the page shows: ``stage`` is empty, ready, working, done or failed; ``report`` 0 where there is none."""
-        with self._lock:
-            report, made = self._report, self.made
-            if report is None:
-                stage = "ready" if "file" in self._files else "empty"
-            elif report.done():
-                stage = "failed" if made is None else "done"
-            else:
-                stage = "working"
-            return {
-                "stage": stage,
-                "message": str(report.exception()) if report is not None and stage == "failed" else "",
-                "names": {role: [own_name(name) for name in names] for role, names in self._files.items()},
-                "done": self._progress[0],
-                "total": self._progress[1],
-                "report": 0 if made is None else self._number,
-                "verdicts": [] if made is None else [dict(item) for item in made.verdicts],
-            }
-
-    def wait(self, seconds: float) -> None:
-        """Wait for the report that is being made."""
-        if self._report is not None:
-            wait([self._report], seconds)
-
-    def _check_idle(self) -> None:
-        if self._report is not None and not self._report.done():
-            raise UsageError("a report is being made; wait until it is done")
-
-    def _watch(self, done: int, total: int) -> None:
-        self._progress = int(done), int(total)
-
-    def _run(self, report: Future[Made], files: dict[str, list[str]], settings: Settings) -> None:
-        try:
-            report.set_result(self._make(files, settings, self._watch))
-            return
-        except MatchboundError as error:
-            message = without_secrets(str(error))
-        except MemoryError:
-            message = "not enough memory for these data"
-        except Exception as error:  # the page must not wait for ever
-            message = f"a defect of matchbound itself ({type(error).__name__})"
-        for folder in {os.path.dirname(name) for names in files.values() for name in names} - {""}:
-            message = message.replace(folder + os.sep, "")  # a file has its own name, wherever it lies
-        report.set_exception(UsageError(message))
-
-
-class LocalPage:
-    """The page on its server; use it as a context: ``with LocalPage(work) as page: page.serve()``."""
-
-    def __init__(self, work: Work, port: int = 0) -> None:
-        self.work, self.token, self.code = work, secrets.token_urlsafe(24), secrets.token_urlsafe(24)
+        self.token, self.code = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
         try:
             self._server = _Server(("127.0.0.1", port), type("Handler", (_Handler,), {"page": self}))
         except OSError as error:
@@ -233,9 +149,48 @@ class LocalPage:
         self._server.server_close()
         self._stack.close()
 
+    @property
+    def made(self) -> Made | None:
+        """The report, or None."""
+        report = self._report
+        return report.result() if report is not None and report.done() and not report.exception() else None
+
+    def state(self) -> dict[str, Any]:
+        """What the page shows: ``stage`` is empty, ready, working, done or failed; ``report`` 0 where there is none."""
+        with self._lock:
+            report, made, message = self._report, self.made, ""
+            if report is None:
+                stage = "ready" if "file" in self._files else "empty"
+            elif not report.done():
+                stage = "working"
+            else:
+                stage, message = ("failed", str(report.exception())) if made is None else ("done", "")
+            return {
+                "stage": stage,
+                "message": message,
+                "names": {role: [own_name(name) for name in names] for role, names in self._files.items()},
+                "done": self._progress[0],
+                "total": self._progress[1],
+                "report": 0 if made is None else self._number,
+                "verdicts": [] if made is None else [dict(item) for item in made.verdicts],
+            }
+
+    def use(self, role: str, path: Path | None) -> None:
+        """Work with another file in a role, or with none; the old report goes, and what the page kept in that role."""
+        if role not in ROLES:
+            raise UsageError(f"a file is one of {', '.join(ROLES)}")
+        with self._lock:
+            self._check_idle()
+            replaced, self._report = self._files.pop(role, []), None
+            if path is not None:
+                self._files[role] = [str(path)]
+        for name in replaced:
+            if Path(name).is_relative_to(self.folder):
+                shutil.rmtree(Path(name).parent, ignore_errors=True)
+
     def keep(self, role: str, name: str, size: int, read: Callable[[int], bytes]) -> None:
         """Take a file that the page sends: it stays in a folder of this process until another takes its place."""
-        own = Path(name.replace("\\", "/")).name.encode("utf-8", "replace")[-NAME_BYTES:].decode("utf-8", "ignore")
+        own = Path(name.replace("\\", "/")).name
         if own in ("", ".", "..") or "\0" in own:
             raise UsageError("the file has no name")
         if size > LARGEST:
@@ -254,21 +209,46 @@ class LocalPage:
             shutil.rmtree(folder, ignore_errors=True)
             if not isinstance(error, OSError) or isinstance(error, (TimeoutError, ConnectionError)):
                 raise
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-            why = "there is no room for it on this machine's temporary disk" if full else error.strerror
-            raise UsageError(f"{own} cannot be kept: {why}. Name it on the command line instead") from None
-
-    def use(self, role: str, path: Path | None) -> None:
-        """Work with a file of this page's folder, or with none, and remove the one before it."""
-        for name in self.work.take(role, path):
-            if Path(name).is_relative_to(self.folder):
-                shutil.rmtree(Path(name).parent, ignore_errors=True)
+            message = f"{own} cannot be kept ({error.strerror}); name it on the command line instead"
+            raise UsageError(message) from None
 
     def show_example(self) -> None:
         """Make data up and work with them."""
         target = Path(tempfile.mkdtemp(dir=self.folder)) / "made-up.csv"
         audit_file(target)
         self.use("file", target)
+
+    def start(self, settings: Settings) -> None:
+        """Begin a report with these settings."""
+        with self._lock:
+            self._check_idle()
+            if "file" not in self._files:
+                raise UsageError("choose a file first")
+            self.settings, self._report, self._progress = settings, Future(), (0, 0)
+            self._number += 1
+            arguments = (self._report, dict(self._files), settings)
+            threading.Thread(target=self._run, args=arguments, daemon=True).start()
+
+    def _check_idle(self) -> None:
+        if self._report is not None and not self._report.done():
+            raise UsageError("a report is being made; wait until it is done")
+
+    def _watch(self, done: int, total: int) -> None:
+        self._progress = int(done), int(total)
+
+    def _run(self, report: Future[Made], files: dict[str, list[str]], settings: Settings) -> None:
+        try:
+            report.set_result(self._make(files, settings, self._watch))
+            return
+        except MatchboundError as error:
+            message = without_secrets(str(error))
+        except MemoryError:
+            message = "not enough memory for these data"
+        except Exception as error:  # the page must not wait for ever
+            message = f"a defect of matchbound itself ({type(error).__name__})"
+        for folder in {os.path.dirname(name) for names in files.values() for name in names} - {""}:
+            message = message.replace(folder + os.sep, "")  # a file has its own name, wherever it lies
+        report.set_exception(UsageError(message))
 
     def html(self) -> str:
         """The page itself, with the settings that it begins with."""
@@ -278,29 +258,11 @@ class LocalPage:
             raise MissingExtraError("the page needs jinja2; install matchbound[report]") from None
         loader = jinja2.FileSystemLoader(HERE)
         template = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
-        return template.get_template("page.html.j2").render(settings=self.work.settings, choices=CHOICES)
+        return template.get_template("page.html.j2").render(settings=self.settings, choices=CHOICES)
 
 
 class _Server(ThreadingHTTPServer):
-    """A thread for each request, and not more than `CONNECTIONS`."""
-
     daemon_threads = True
-
-    def __init__(self, *arguments: Any) -> None:
-        self._places = threading.BoundedSemaphore(CONNECTIONS)
-        super().__init__(*arguments)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        if self._places.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._places.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A request that broke off is not worth a traceback in somebody's terminal."""
@@ -328,10 +290,10 @@ class _Handler(BaseHTTPRequestHandler):
             parts = urlsplit(self.path)
             if self._allowed(parts.path, changes):
                 answer(parts.path.split("/")[2], parse_qs(parts.query))
-        except (BrokenPipeError, ConnectionResetError):
-            return
         except TimeoutError:
             self._send_json({"error": "the request broke off"}, HTTPStatus.REQUEST_TIMEOUT)
+        except ConnectionError:
+            return
         except MatchboundError as error:
             self._send_json({"error": str(error)}, HTTPStatus.BAD_REQUEST)
         except (ValueError, RecursionError):  # an address or a document that cannot be taken apart
@@ -357,13 +319,13 @@ class _Handler(BaseHTTPRequestHandler):
         return False
 
     def _get(self, what: str, query: dict[str, list[str]]) -> None:
-        made = self.page.work.made
+        made = self.page.made
         if what == "":
             self._send(self.page.html().encode(), "text/html", Content_Security_Policy=POLICY)
         elif what in STATIC:
             self._send((HERE / what).read_bytes(), STATIC[what])
         elif what == "state":
-            self._send_json(self.page.work.state())
+            self._send_json(self.page.state())
         elif what == "report" and made is not None:
             self._send(made.html.encode(), "text/html")
         else:
@@ -371,25 +333,22 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _post(self, what: str, query: dict[str, list[str]]) -> None:
         page, length = self.page, self.headers.get("Content-Length", "")
+        role = query.get("role", ["file"])[0]
         if not re.fullmatch("[0-9]{1,18}", length):
             self._send_json({"error": "the request does not say how long it is"}, HTTPStatus.LENGTH_REQUIRED)
             return
-        role = query.get("role", ["file"])[0]
         if what == "file":
             page.keep(role, query.get("name", [""])[0], int(length), self.rfile.read)
         elif what == "remove":
             page.use(role, None)
         elif what == "example":
             page.show_example()
-        elif what == "run":
-            document = json.loads(self.rfile.read(int(length))) if int(length) <= SHORT else None
-            if not isinstance(document, dict):
-                raise UsageError("the request cannot be read")
-            page.work.start(Settings.read(document))
+        elif what == "run" and int(length) <= SHORT:
+            page.start(Settings.read(json.loads(self.rfile.read(int(length)))))
         else:
             self._send(b"", status=HTTPStatus.NOT_FOUND)
             return
-        self._send_json(page.work.state())
+        self._send_json(page.state())
 
     def _send_json(self, document: dict[str, Any], status: HTTPStatus = HTTPStatus.OK) -> None:
         self._send(json.dumps(document, allow_nan=False).encode(), "application/json", status)
@@ -406,6 +365,5 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(content)
             self.connection.shutdown(socket.SHUT_WR)
             self.connection.settimeout(0.5)
-            for _ in range(LARGEST // CHUNK):  # closing with bytes unread would take the answer back
-                if not self.connection.recv(CHUNK):
-                    break
+            while self.connection.recv(CHUNK):  # closing with bytes unread would take the answer back
+                pass
