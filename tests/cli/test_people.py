@@ -312,12 +312,13 @@ def test_the_provenance_names_file_command_and_system(files: Path, tmp_path: Pat
 
 
 def test_a_histogram_has_no_shelf() -> None:
-    from matchbound.report.html import BOTTOM, _line
+    from matchbound.report.html import BOTTOM, draw
+    from matchbound.show.figures import Axis, Bars, Figure
 
-    x, y = np.arange(6.0), np.array([BOTTOM, 10.0, BOTTOM, 20.0, 30.0])
-    path = _line(x, y, y < BOTTOM)
-    assert path == f"M1 {BOTTOM}V10H2V{BOTTOM}M3 {BOTTOM}V20H4V30H5V{BOTTOM}"
-    assert _line(x, np.full(5, float(BOTTOM)), np.zeros(5, dtype=bool)) == ""
+    bars = Bars(np.arange(6.0), np.array([0.0, 3.0, 0.0, 2.0, 1.0]), "genuine")
+    svg = draw(Figure("scores", "Scores", Axis("x", 0.0, 5.0), Axis("y", 0.0, 3.0), bars=(bars,)))
+    path = svg.split('class="genuine line" d="')[1].split('"')[0]
+    assert path == f"M147.6 {BOTTOM}V16H227.2V{BOTTOM}M306.8 {BOTTOM}V116H386.4V216H466V{BOTTOM}"
 
 
 def test_all_systems_are_drawn(files: Path, tmp_path: Path) -> None:

@@ -18,9 +18,9 @@ from matchbound.counting.sources import recount_of
 from matchbound.counts.curve import CurveTally, curve_of_tally
 from matchbound.report import render
 from matchbound.report.make import data_digest, make_report
-from matchbound.report.page import Point, Report, Stated, make_slider, panel_points
+from matchbound.report.page import Point, Report, Stated, make_slider
 from matchbound.results.roc import RocCurve
-from matchbound.show.figures import score_histogram
+from matchbound.show.figures import score_histogram, spread_points
 from matchbound.stats.variance import contributions
 from strategies import comparisons, tables
 
@@ -193,10 +193,10 @@ def test_the_slider_of_a_curve_with_some_points() -> None:
         assert rates.frr.interval().high == pytest.approx(numbers["frr_high"][k], rel=1e-9)
 
 
-def test_panel_points_reach_into_both_tails() -> None:
+def test_spread_points_reach_into_both_tails() -> None:
     far = np.linspace(0.0, 1.0, 100_001) ** 3
     frr = 1.0 - np.linspace(0.0, 1.0, 100_001)
-    chosen = panel_points(far, frr, 300, np.array([17, 4000]))
+    chosen = spread_points(far, frr, 300, np.array([17, 4000]))
     assert chosen.size <= 302
     assert {17, 4000} <= set(chosen.tolist())
     assert np.count_nonzero((far[chosen] > 0) & (far[chosen] < 1e-6)) > 30

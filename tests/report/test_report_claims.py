@@ -13,6 +13,7 @@ import pytest
 import matchbound as mb
 from conftest import DATA, golden_table
 from matchbound.cli import main
+from matchbound.data.example import scores_files
 from matchbound.metrics import read_from
 from matchbound.report import render
 
@@ -144,3 +145,43 @@ def test_every_metric_at_a_threshold_is_judged_there() -> None:
             curve.claim(f"{metric} < 0.5")
     with pytest.raises(mb.UsageError, match="give failures"):
         rates.claim("gfar < 5%")
+
+
+def test_a_plan_for_an_open_claim_stands_in_the_report_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page, asked = tmp_path / "r.md", ["--threshold", "0.5", "--claim", "frr<8%"]
+    scores_files(tmp_path)
+    scores = str(tmp_path / "scores.csv")
+    assert main(["evaluate", scores, *asked, "--quiet", "--format", "json"]) == 3
+    (claim,) = json.loads(capsys.readouterr().out)["claims"]
+    (plan,) = (rule for rule in claim["rules"] if rule.startswith("Plan: "))
+    assert main(["report", scores, *asked, "--quiet", "--output", str(page)]) == 3
+    assert plan in page.read_text().replace("\\", "")
+
+
+def test_claims_about_groups_are_those_of_groups(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    data, claims = mb.demo_data(n_identities=60), ["far ratio<2", "frr gap<3%", "eer<5%"]
+    report = mb.make_report(data, threshold=0.5, claims=claims)
+    expected = [mb.roc(data).claim(claims[2]), *(mb.by_group(data, 0.5).claim(text) for text in claims[:2])]
+    assert [(c.metric, c.bound, c.verdict) for c, _ in report.verdicts] == [
+        (c.metric, c.bound, c.verdict) for c in expected
+    ]
+    assert [at for _, at in report.verdicts] == [None, 0.5, 0.5]
+    assert render(report, "latex").count(r"\caption{}") == 0
+    with pytest.raises(mb.UsageError, match="about groups; give group"):
+        mb.make_report(golden_table("balanced"), threshold=0.9, claims=["far ratio<2"])
+    assert main(["report", FILE, "--threshold", "0.9", "--claim", "far ratio<2", "-o", str(tmp_path / "r.md")]) == 2
+    assert "give --group" in capsys.readouterr().err
+
+
+def test_the_bound_of_a_claim_is_that_of_the_table(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A bootstrap is drawn with the seed that was given, for the interval and for the verdict."""
+    rates = mb.evaluate(mb.read(FILE), 0.9)
+    drawing = {"n_resamples": 200, "rng": 3}
+    bound = rates.frr.upper_bound(method="vertex", **drawing)
+    options = ["--threshold", "0.9", "--method", "vertex", "--resamples", "200", "--seed", "3", "--claim", "frr<1%"]
+    main(["evaluate", FILE, *options, "--quiet", "--format", "json"])
+    (claim,) = json.loads(capsys.readouterr().out)["claims"]
+    assert bound in (claim["bound"], claim["opposite"])
+    report = mb.make_report(mb.read(FILE), threshold=0.9, method="vertex", claims=["frr<1%"], **drawing)
+    assert report.points[0].frr.upper == bound
+    assert bound in (report.verdicts[0][0].bound, report.verdicts[0][0].opposite)

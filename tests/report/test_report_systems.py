@@ -295,7 +295,7 @@ def test_ratios_without_a_number() -> None:
     assert ratio(ratio=None, ratio_low=None, ratio_high=None) == "–\nunknown"
     assert ratio(ratio_low=0.4, ratio_high=None) == "1.00\nabove 0.400"
     assert ratio_text(None) == "–"
-    assert ratio_text(12345.6) == "1.2e4"
+    assert ratio_text(12345.6) == "12,300"
     assert points(-1.234e-8) == "−0.0000012"
     assert points(0.0) == "0"
 

@@ -68,10 +68,8 @@ def test_other_numbers() -> None:
     assert numbers.span(0.031, 0.056) == "3.10–5.60%"
     assert numbers.span(0.0, 3.0e-9) == "0%–3.0e-9"
     assert numbers.points_span(-0.047, 0.0013) == "−4.70 to 0.130"
-    assert numbers.short_count(86_937_845) == "86.9 M"
-    assert numbers.short_count(12_345) == "12.3 k"
     assert numbers.p_text(0.0001) == "<0.001"
-    assert numbers.ratio_text(0.63) == "0.630"
+    assert [numbers.ratio_text(x) for x in (0.63, 12.0, 1234.5, 1e-5)] == ["0.630", "12.0", "1,230", "1.0e-5"]
     assert [numbers.target_text(rate) for rate in (1e-6, 1.5e-3, 0.25, 0.0)] == ["0.0001%", "0.15%", "25%", "0%"]
 
 
@@ -79,8 +77,8 @@ BIG = Table(
     (
         Column("metric"),
         Column("estimate", "number"),
-        Column("errors", "count"),
-        Column("comparisons", "count"),
+        Column("errors", "number", 2),
+        Column("comparisons", "number", 2),
         Column("deff", "number", 1),
     ),
     (("FAR", "0.00033%", "86,937,845", "123,456,789,012", "75.6"), ("FRR", "12.9%", "1,234", "9,876,543", "6.09")),
@@ -91,16 +89,15 @@ BIG = Table(
 @pytest.mark.parametrize("width", [200, 80, 50, 40, 30])
 def test_a_number_is_never_broken(width: int) -> None:
     shown = BIG.text(width)
-    numerals = [numbers.short_count(86_937_845), "86,937,845"]
-    assert any(numeral in shown for numeral in numerals)
+    assert ("86,937,845" in shown) == (width >= 80)
     assert "0.00033%" in shown
     assert "12.9%" in shown
     lines = shown.splitlines()
     assert len([line for line in lines if line.startswith(("FAR", "FRR"))]) == 2
     if width >= 40:
         assert max(len(line) for line in lines) <= width
-    if "deff" not in shown.splitlines()[0]:
-        assert "Columns omitted to fit the terminal: deff." in shown.replace("\n", " ")
+    if width < 80:
+        assert "Columns omitted to fit the terminal: errors, comparisons" in shown.replace("\n", " ")
 
 
 def test_a_wide_terminal_is_used(monkeypatch: pytest.MonkeyPatch) -> None:

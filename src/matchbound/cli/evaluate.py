@@ -94,7 +94,7 @@ def evaluate(
             )
         curve = roc(data, **how) if asked else None
         points = [] if curve is None else records_of([curve.claimed(each) for each in asked], "auto", level)
-        verdicts = judge_all(claims, series, curve, level=level, method=method, failures=failed)
+        verdicts = judge_all(claims, series, curve, level=level, method=method, failures=failed, **options)
     # the numbers that were asked for come first
     tables = [linked, records, general, points] if linkage else [records, general, linked, points]
 

@@ -65,7 +65,7 @@ def open(
 
     from matchbound.report.local import LocalPage, Settings
 
-    read_claims(claim, "rates", "curve")
+    read_claims(claim, "rates", "curve", "groups")
     settings = Settings(
         threshold=tuple(threshold or ()),
         far=tuple(far or ()),
@@ -96,7 +96,7 @@ def maker(reading: opt.Reading, seed: int) -> Make:
     def make(files: Mapping[str, Sequence[str]], settings: Settings, progress: Progress) -> Made:
         from matchbound.report.local import Made
 
-        if about("rates", read_claims(settings.claim, "rates", "curve")) and not settings.threshold:
+        if about("rates", read_claims(settings.claim, "rates", "curve", "groups")) and not settings.threshold:
             raise UsageError("a requirement on rates at a threshold needs a threshold")
         chosen: dict[str, Any] = {
             name: list(getattr(settings, name)) for name in ("far", "threshold", "group", "claim")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from matchbound.cli import options as opt
-from matchbound.cli.command import Outcome, in_options, provenance, read_claims
+from matchbound.cli.command import Outcome, in_options, provenance, read_claims, with_plans
 from matchbound.cli.evaluate import Method
 from matchbound.errors import UsageError
 from matchbound.files.opening import own_names
@@ -52,7 +53,7 @@ def report(
 
     failed = failures.load()
     ending = Path(page.output or "").suffix.lower()
-    read_claims(claim, "rates", "curve", failures=failed)
+    read_claims(claim, "rates", "curve", "groups", failures=failed)
     if page.format is None and ending not in ("", *SUFFIXES):
         raise UsageError(f"a report is written as {', '.join(SUFFIXES)}; got {ending} (print the page for a PDF)")
     form = page.format or SUFFIXES.get(ending, "html")
@@ -91,5 +92,6 @@ def report(
             **interval.drawing,
             **how,
         )
+    made = replace(made, verdicts=tuple(with_plans(list(made.verdicts), data)))
     typed = made.reworded(lambda notes: tuple(Note(note.code, in_options(note)) for note in notes))
     return Outcome(document=render(typed, form, page.terms), claims=made.verdicts)

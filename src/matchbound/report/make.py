@@ -17,7 +17,7 @@ from matchbound.calls.evaluate import evaluate, roc
 from matchbound.counting.recount import Source
 from matchbound.data.failures import Failures
 from matchbound.data.labels import label_bytes
-from matchbound.errors import MatchboundWarning, UsageError
+from matchbound.errors import MatchboundWarning, UsageError, argument
 from matchbound.metrics import METRICS
 from matchbound.notes import heard
 from matchbound.readers.read import in_memory
@@ -48,6 +48,8 @@ from matchbound.stats.variance import Contributions, contributions
 
 if TYPE_CHECKING:
     from matchbound.counting.run import Executor, Progress
+    from matchbound.results.groups import GroupRates
+    from matchbound.show.records import Record
 
 DEFAULT_FAR = (1e-1, 1e-2, 1e-3)
 # Data in memory beyond this size get no digest.
@@ -212,14 +214,16 @@ def make_report(
     """
     tail_of(level, "two-sided")
     data = in_memory(data)
-    method = named(method, Rate.methods)
-    weighting = named(weighting, WEIGHTINGS, "weighting")
+    method, weighting = named(method, Rate.methods), named(weighting, WEIGHTINGS, "weighting")
     if weighting == "identities" and failures is not None:
         raise UsageError("GFAR and GFRR are of pooled comparisons: leave out the failures, or the weighting")
-    asked = number_list("threshold", threshold)
+    asked, grouped = number_list("threshold", threshold), group is not None or data.group is not None
     statements = [(text, parse_claim(text)) for text in claims]
+    of_groups = [item for item in statements if "groups" in METRICS[item[1].metric].read]
     if any("rates" in METRICS[statement.metric].read for _, statement in statements) and not asked:
         raise UsageError("a claim about a rate at a threshold needs a threshold")
+    if of_groups and not grouped:
+        raise UsageError(f"claim {of_groups[0][0]!r} is about groups; give {argument('group')}")
     engine: dict[str, Any] = {"workers": workers, "executor": executor}
     saving: dict[str, Any] = {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every}
     settings = Settings(level, method, weighting, {"n_resamples": n_resamples, "rng": rng}, engine)
@@ -231,24 +235,18 @@ def make_report(
         targets = _targets(far, curve)
         curve = curve.refined(far=targets, eer=True)  # once for all, so that points are numbered alike everywhere
         points, rates, focus = _points(curve, targets, series, settings, failures)
-        if provenance is None:
-            parameters = {
-                "far": None if far is None else number_list("far", far),
-                "threshold": asked or None,
-                "level": level,
-                "method": method,
-                "distance": data.distance,
-                "systems": None if systems is None else list(systems),
-                "claims": list(claims) or None,
-                "weighting": None if weighting == "comparisons" else weighting,
-            }
-            provenance = provenance_of(parameters, rng, [data] if systems is None else list(systems.values()))
         costs: list[Number] = [curve.min_dcf(prior) for prior in min_dcf]
         costs += [curve.cllr()] if cllr and not curve.distance else []
         costs += [curve.min_cllr()] if cllr else []
-        eer, description = curve.eer(), describe(data)
+        eer, description, recount = curve.eer(), describe(data), curve.recount
         latent = any(point.frr.method == "latent" for point in points if point.target is not None)
-        recount = curve.recount
+        own = None if method == "auto" else method
+        general = [item for item in statements if item not in of_groups]
+        verdicts = judge_all(general, series, curve, level=level, method=own, failures=failures, **settings.drawing)
+        groups = None
+        if grouped:
+            groups = _groups(data, group, points[focus].threshold, settings, curve)
+            verdicts += [(groups[0].claim(text, level=level), groups[0].threshold) for text, _ in of_groups]
         report = Report(
             title=title or "Matching accuracy report",
             level=level,
@@ -262,23 +260,38 @@ def make_report(
             band=curve.band(level, method="latent" if latent else "influence"),
             histogram=score_histogram(curve.tally.counted, count=recount.tally if recount.all_pairs else None),
             drivers=tuple((rate, _contributions(rate)) for rate in (rates.far, rates.frr)),
-            provenance=provenance,
+            provenance=provenance or {},
             show_labels=show_labels,
             costs=tuple(settings.stated(cost) for cost in costs),
-            verdicts=tuple(judge_all(statements, series, curve, level=level, failures=failures)),
-            warnings=tuple(dict.fromkeys([*description.findings, *rates.warnings])),
+            verdicts=tuple(verdicts),
+            groups=groups and groups[0],
+            group_records=groups[1] if groups else (),
             weighting=weighting,
         )
+        if provenance is None:
+            sources = [data] if systems is None else list(systems.values())
+            digests = [data_digest(source) for source in sources]
+            parameters = {
+                "far": None if far is None else number_list("far", far),
+                "threshold": asked or None,
+                "level": level,
+                "method": method,
+                "distance": data.distance,
+                "systems": systems and list(systems),
+                "claims": list(claims) or None,
+                "weighting": None if weighting == "comparisons" else weighting,
+            }
+            made_by = {"version": __version__, "seed": rng, "input": digests if systems else digests[0]}
+            given = {key: value for key, value in parameters.items() if value is not None}
+            report = replace(report, provenance={**made_by, "parameters": given})
         if searches is not None:
             from matchbound.report.searches import search_sections
 
             report = replace(report, searches=search_sections(searches, level=level, show_labels=show_labels))
-        if group is not None or data.group is not None:
-            report = _with_groups(report, data, group, settings)
         if systems is not None:
             thresholds = [rates.threshold for rates in series]
             report = replace(report, systems=compare_systems(systems, targets, thresholds, settings, curve.warnings))
-    notes = tuple(dict.fromkeys([*heard(caught), *report.warnings]))
+    notes = tuple(dict.fromkeys([*heard(caught), *description.findings, *rates.warnings]))
     for note in notes:
         warnings.warn(note, MatchboundWarning, stacklevel=2)
     for item in caught:
@@ -319,19 +332,20 @@ def _points(
     return points, wanted[focus][0], focus
 
 
-def _with_groups(report: Report, data: Source, group: Any, settings: Settings) -> Report:
-    """The report with rates by group at the threshold of its summary."""
+def _groups(
+    data: Source, group: Any, threshold: float, settings: Settings, curve: RocCurve
+) -> tuple[GroupRates, tuple[Record, ...]]:
+    """Rates by group at the threshold of the summary, and their records."""
     from matchbound.calls.groups import by_group
     from matchbound.show.differences import group_records
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MatchboundWarning)  # they are in `warnings` of the result
-        at = report.points[report.focus].threshold
-        rates = by_group(data, at, group=group, weighting=settings.weighting, **settings.engine)
+        rates = by_group(data, threshold, group=group, weighting=settings.weighting, **settings.engine)
         method = settings.method if settings.method in ("latent", "wilson", "wald") else "auto"
         records = group_records(rates, method, settings.level, **settings.drawing)
-    notes = [note for note in rates.warnings if note not in report.curve.warnings and note.code != "one-instance"]
-    return replace(report, groups=replace(rates, warnings=tuple(notes)), group_records=tuple(records))
+    notes = [note for note in rates.warnings if note not in curve.warnings and note.code != "one-instance"]
+    return replace(rates, warnings=tuple(notes)), tuple(records)
 
 
 def _contributions(rate: Rate) -> Contributions:
@@ -352,17 +366,6 @@ def _targets(far: Sequence[float] | float | None, curve: RocCurve) -> list[float
     if not given:
         raise UsageError("far holds no rates; leave it out for the usual ones")
     return sorted(set(given), reverse=True)
-
-
-def provenance_of(parameters: Mapping[str, Any], seed: int, data: Sequence[Source]) -> dict[str, Any]:
-    """What made a result from one or several sets of data; parameters that are None are left out."""
-    digests = [data_digest(source) for source in data]
-    return {
-        "version": __version__,
-        "parameters": {key: value for key, value in parameters.items() if value is not None},
-        "seed": seed,
-        "input": digests[0] if len(digests) == 1 else digests,
-    }
 
 
 def data_digest(data: Source) -> str | None:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.results.bands import limits_at
+from matchbound.show.figures import spread_points
 from matchbound.show.records import Record
 from matchbound.show.section import Document, Section, Slider
 from matchbound.show.terms import Terms
@@ -107,18 +107,17 @@ class Settings:
         method = self.method if self.method in number.methods else "auto"
         options = self.drawing if method != "auto" else {}
         interval = number.interval(method, self.level, **options)
-        upper = None
-        if number.metric != "auc":
-            upper = number.interval(method, self.level, side="upper", **options).high
+        upper = None if number.metric == "auc" else number.upper_bound(self.level, method, **options)
+        stated = Stated(number, interval.low, interval.high, upper, interval.method)
         if rate is None:
-            return Stated(number, interval.low, interval.high, upper, interval.method)
+            return stated
         ratio = None
         if "naive-wilson" in rate.methods:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", MatchboundWarning)  # it is not shown, only how much wider ours is
                 naive = rate.interval("naive-wilson", self.level).width
             ratio = interval.width / naive if naive > 0.0 else None
-        return Stated(number, interval.low, interval.high, upper, interval.method, rate.errors, rate.comparisons, ratio)
+        return replace(stated, errors=rate.errors, comparisons=rate.comparisons, naive_ratio=ratio)
 
 
 @dataclass(frozen=True)
@@ -270,13 +269,13 @@ def number_list(name: str, values: Sequence[float] | float | None) -> list[float
 POINTS = 390
 # The same where every person counts once: each limit is then solved for on its own.
 PERSON_POINTS = 150
-LIMITS = ("low", "high", "upper")
+SIDES = ("low", "high", "upper")
 
 
 def make_slider(curve: RocCurve, level: float, method: str, points: Sequence[Point], focus: int, eer: int) -> Slider:
     """Both rates with their limits at a few hundred thresholds: what `evaluate` gives at each of them.
 
-    At points that stand for a FAR, FRR has the limits of the page, which account for the estimated threshold.
+    At the points of the page they are those of the page: at a target FAR, FRR accounts for the estimated threshold.
 
     Parameters
     ----------
@@ -285,67 +284,35 @@ def make_slider(curve: RocCurve, level: float, method: str, points: Sequence[Poi
     eer
         The point of the curve that is nearest to the equal error rate.
     """
-    aims = {int(getattr(point.frr.number, "index")): point for point in points if point.target is not None}  # noqa: B009
-    asked = [point for point in points if point.target is None]
+    asked = [point.threshold for point in points if point.target is None]
+    aims = [int(getattr(point.frr.number, "index")) for point in points if point.target is not None]  # noqa: B009
     most = PERSON_POINTS if curve.weighting == "identities" else POINTS
     always = np.unique(np.array([0, len(curve) - 1, eer, *aims], dtype=np.int64))
-    chosen = panel_points(curve.far, curve.frr, most - len(asked), always)
-    own, counted = method if method in ("latent", "wilson") else "auto", curve.tally.counted
-    numbers: dict[str, Any] = {"threshold": [*curve.thresholds[chosen], *(point.threshold for point in asked)]}
-    for name, rates, errors in (
-        ("far", curve.far, counted.false_matches),
-        ("frr", curve.frr, counted.false_nonmatches),
-    ):
-        limits = limits_at(curve, chosen, name, level, own)  # type: ignore[arg-type]
-        stated = [getattr(point, name) for point in asked]
-        numbers[name] = [*rates[chosen], *(number.estimate for number in stated)]
-        numbers[f"{name}_errors"] = [*errors[chosen], *(number.errors for number in stated)]
-        for side in LIMITS:
-            column = getattr(limits, side).copy()
-            for index, point in aims.items() if name == "frr" else ():
-                column[chosen == index] = getattr(point.frr, side)
-            numbers[f"{name}_{side}"] = [*column, *(getattr(number, side) for number in stated)]
-    readings = [*(reading_of(counted, int(k)) for k in chosen), *(point.reading for point in asked)]
-    thresholds = np.array(numbers["threshold"])
-    _, first = np.unique(thresholds[::-1], return_index=True)
-    order = thresholds.size - 1 - first  # of two at one threshold, the one that was asked for
-    numbers = {
-        name: np.array(values, dtype=np.int64 if name.endswith("errors") else np.float64)[order]
-        for name, values in numbers.items()
-    }
-    places = [int(np.abs(numbers["threshold"] - point.threshold).argmin()) for point in points]
+    chosen = spread_points(curve.far, curve.frr, most - len(asked), always)
+    method, counted = method if method in ("latent", "wilson") else "auto", curve.tally.counted
+    thresholds = np.unique([*curve.thresholds[chosen], *asked])
+    at, places = (np.searchsorted(thresholds, x) for x in (curve.thresholds[chosen], [p.threshold for p in points]))
+    readings = dict(zip(at.tolist(), (reading_of(counted, int(k)) for k in chosen), strict=True))
+    readings |= {int(place): point.reading for place, point in zip(places, points, strict=True)}
+    numbers: dict[str, Any] = {"threshold": thresholds}
+    for name, errors in (("far", counted.false_matches), ("frr", counted.false_nonmatches)):
+        limits = limits_at(curve, chosen, name, level, method)  # type: ignore[arg-type]
+        rows = {"": getattr(curve, name)[chosen], "_errors": errors[chosen]}
+        rows |= {f"_{side}": getattr(limits, side) for side in SIDES}
+        for key, values in rows.items():
+            column = numbers[f"{name}{key}"] = np.empty(thresholds.size, dtype=values.dtype)
+            column[at] = values
+            column[places] = [getattr(getattr(point, name), key[1:] or "estimate") for point in points]
     return Slider(
         numbers=numbers,
-        readings=tuple(readings[k] for k in order),
+        readings=tuple(readings[k] for k in range(thresholds.size)),
         exact=counted.every_step,
-        start=places[focus],
+        start=int(places[focus]),
         level=level,
         totals=(counted.n_impostor, counted.n_genuine),
         distance=curve.distance,
-        jumps=tuple(("", place) for place in places),
+        jumps=tuple(("", int(place)) for place in places),
     )
-
-
-def panel_points(far: FloatArray, frr: FloatArray, points: int, always: IntArray) -> IntArray:
-    """Points of a curve for a slider, in increasing order, at most `points` and those of `always`.
-
-    They follow both rates evenly on the probit scale, so that neither tail is jumped over.
-    """
-    from scipy.special import ndtr, ndtri
-
-    half = max((points - always.size) // 2, 2)
-
-    def spread(rates: FloatArray) -> FloatArray:
-        inside = rates[(rates > 0.0) & (rates < 1.0)]
-        if not inside.size:
-            return np.array([0.5])
-        targets: FloatArray = ndtr(np.linspace(ndtri(inside.min()), ndtri(inside.max()), half))
-        return targets
-
-    by_far = np.searchsorted(far, spread(far))
-    by_frr = np.searchsorted(-frr, -spread(frr))
-    chosen = np.concatenate([by_far, by_frr, always])
-    return np.unique(np.clip(chosen, 0, far.size - 1)).astype(np.int64)
 
 
 def reading_of(curve: CurveTally, index: int, digits: int = 6) -> str:

@@ -12,19 +12,21 @@ from matchbound.show.columns import (
     counted,
     description_rows,
     name_text,
+    plain_text,
     span_text,
     value_text,
     with_interval,
 )
 from matchbound.show.differences import comparison_section, group_section
 from matchbound.show.figures import Mark, det_figure, roc_figure, scores_figure
-from matchbound.show.numbers import MINUS, count_text, level_text, percent, span, target_text, times_text
+from matchbound.show.numbers import MINUS, count_text, level_text, percent, ratio_text, span, target_text
 from matchbound.show.section import Card, Document, Section, verdict_of
 from matchbound.show.tables import Column, Table, table
 from matchbound.show.terms import Terms, say, speaking
 
 if TYPE_CHECKING:
-    from matchbound.report.page import Point, Report, Stated
+    from matchbound.report.page import Point, Report, Stated, Systems
+    from matchbound.results.groups import GroupRates
     from matchbound.results.rates import Rate
     from matchbound.stats.variance import Contributions
 
@@ -38,12 +40,12 @@ def document(report: Report, terms: Terms = "plain") -> Document:
     """The report in the terms asked for."""
     with speaking(terms):
         facts = tuple((capital(what), value) for what, value in description_rows(report.description))
-        made = [
+        sections = [
             _summary(report),
             _explore(report),
             _points(report),
-            _groups(report),
-            _systems(report),
+            *([] if report.groups is None else [_groups(report, report.groups)]),
+            *([] if report.systems is None else [_systems(report, report.systems)]),
             *report.searches,
             _drivers(report),
             Section("data", "The data", facts=facts),
@@ -51,13 +53,9 @@ def document(report: Report, terms: Terms = "plain") -> Document:
         ]
         d = report.description
         comparisons = f"{count_text(d.n_genuine)} genuine, {count_text(d.n_impostor)} impostor"
-        return with_source(
-            report.title,
-            [section for section in made if section is not None],
-            report.provenance,
-            f"Error rates with {level_text(report.level)} intervals",
-            [("People", count_text(d.n_identities)), ("Comparisons", comparisons)],
-        )
+        about = [("People", count_text(d.n_identities)), ("Comparisons", comparisons)]
+        eyebrow = f"Error rates with {level_text(report.level)} intervals"
+        return with_source(report.title, sections, report.provenance, eyebrow, about)
 
 
 def with_source(
@@ -68,8 +66,7 @@ def with_source(
     about: Sequence[tuple[str, str]] = (),
 ) -> Document:
     """Sections with what made them, at their end and in the head of the page."""
-    rows = source_rows(source)
-    laboratory = dict(source.get("laboratory") or {})
+    rows, laboratory = source_rows(source), dict(source.get("laboratory") or {})
     entries = [(name, str(laboratory[key])) for key, name in LABORATORY.items() if laboratory.get(key)]
     return Document(
         title,
@@ -210,14 +207,14 @@ def _explore(report: Report) -> Section:
         det_figure([report.curve], names, band, mark=False),
         title="DET",
         marks=tuple(Mark(point.far.estimate, point.frr.estimate) for point in points),
-        caption=f"The same on probit axes, on which normal scores give a straight line. Lower and to the left is "
-        f"better.{stops}",
+        caption="The same on probit axes, on which normal scores give a straight line. Lower and to the left is "
+        f"better. A whole curve lies within the band less often than at each {far}.{stops}",
         cursor=cross,
     )
     jumps = [(capital(_point_name(point)), place) for point, (_, place) in zip(points, slider.jumps, strict=True)]
     sentence = (
         f"Intervals are for a threshold fixed beforehand; at the {far}s of the table, those of {frr} account for the "
-        "estimated threshold."
+        "estimated threshold, as does that of EER."
     )
     return Section(
         "explore",
@@ -250,11 +247,11 @@ def _points(report: Report) -> Section:
         columns += [
             column(name, metric, with_interval),
             column(f"{name} below", metric, lambda record: percent(record["upper"])),
-            column(say(errors), metric, counted, "count", drop),
+            column(say(errors), metric, counted, drop=drop),
         ]
     title = (
-        f"{level} intervals beneath each estimate; “below” is a one-sided bound with confidence {level}. "
-        "● is the point of the summary."
+        f"{level} intervals beneath each estimate; “below” is a one-sided bound with confidence {level}, also of a "
+        "rate without errors. ● is the point of the summary."
     )
     tables = [table(rows, columns, title)]
     failed = [(g.metric.upper(), p.reading, g) for p in report.points for g in (p.gfar, p.gfrr) if g is not None]
@@ -291,20 +288,15 @@ def _span(stated: Stated) -> str:
 # Groups and systems
 
 
-def _groups(report: Report) -> Section | None:
-    if report.groups is None:
-        return None
-    section = group_section(report.groups, report.group_records)
-    grey = " Grey: too few people to compare." if report.groups.too_small else ""
+def _groups(report: Report, groups: GroupRates) -> Section:
+    section = group_section(groups, report.group_records)
+    grey = " Grey: too few people to compare." if groups.too_small else ""
     caption = f"Estimates with {level_text(report.level)} intervals, each for its group alone.{grey}"
     figures = tuple(replace(figure, caption=caption) for figure in section.figures)
-    return replace(section, title="Groups", figures=figures, notes=tuple(say(note) for note in report.groups.warnings))
+    return replace(section, title="Groups", figures=figures, notes=tuple(map(say, groups.warnings)))
 
 
-def _systems(report: Report) -> Section | None:
-    if report.systems is None:
-        return None
-    systems = report.systems
+def _systems(report: Report, systems: Systems) -> Section:
     focus = [r for r in systems.records if r.get("target") == systems.focus]
     section = comparison_section(systems.records, focus)
     caption = "A dot where the interval leaves out 0, a hollow square where the data cannot tell."
@@ -314,10 +306,8 @@ def _systems(report: Report) -> Section | None:
     described = f"{det.description} {'; '.join(rates)}."
     caption = "Each system on its own comparisons. Lower and to the left is better."
     figures.append(replace(det, key="systems-det", description=described, marks=(), caption=caption))
-    return replace(
-        section, title="Other systems on the same comparisons", figures=tuple(figures), facts=systems.facts,
-        notes=tuple(say(note) for note in systems.notes),
-    )  # fmt: skip
+    title, notes = "Other systems on the same comparisons", tuple(map(say, systems.notes))
+    return replace(section, title=title, figures=tuple(figures), facts=systems.facts, notes=notes)
 
 
 # People
@@ -378,29 +368,15 @@ PARAMETERS = {
     "far": "FARs asked for",
     "threshold": "Thresholds asked for",
     "method": "Interval method asked for",
-    "level": "Confidence level",
-    "resamples": "Bootstrap replicates",
     "distance": "Scores are distances",
-    "group": "Groups from",
-    "people": "Table of people",
-    "fpir": "FPIRs asked for",
-    "gallery_size": "Gallery sizes asked for",
-    "fuse": "Template fusion",
-    "target": "Intervals are for a gallery that is",
-    "keep": "Candidates kept per search",
     "against": "Compared with",
-    "claim": "Claims",
+    "fpir": "FPIRs asked for",
+    "target": "Intervals are for a gallery that is",
     "fta": "Failures to acquire",
     "fte": "Failures to enrol",
-    "failures": "Table of attempts",
     "min_dcf": "Detection costs at",
-    "missing": "Missing scores",
     "weighting": "Rates are means over",
 }
-WILSON = (
-    f"Wilson's interval at the effective number of comparisons, p(1{MINUS}p) divided by the variance and never below "
-    "the number of disjoint identity pairs ({far}) or of identities ({frr})"
-)
 RATES = (
     "{far} ({accept} rate) is the share of impostor comparisons that match, {frr} ({reject} rate) the share of genuine "
     "comparisons that do not. Each pools all comparisons, so an identity weighs by how many it takes part in."
@@ -415,6 +391,10 @@ DEPENDENCE = (
     "narrow, often several times. Here the variance accounts for every pair of comparisons that share an identity "
     "(Fogliato, Patil and Perona, Confidence Intervals for Error Rates in 1:1 Matching Tasks, 2024)."
 )
+WILSON = (
+    f"Wilson's interval at the effective number of comparisons, p(1{MINUS}p) divided by the variance and never below "
+    "the number of disjoint identity pairs ({far}) or of identities ({frr})"
+)
 FIXED = (
     "The latent interval, in the table, on the cards and on the slider. For comparison, {wilson}: {far} {limits} at "
     "the operating point of the summary. Where that is narrower, its variance is estimated from the few people who "
@@ -424,17 +404,6 @@ LATENT = (
     "An error is modelled as a latent Gaussian variable that crosses a threshold. The correlation of comparisons that "
     "share an identity is estimated where errors are plentiful and used where they are rare. It is made for few "
     "identities and rare errors, where the other intervals cover too little."
-)
-AT_TARGET = (
-    "The threshold is estimated from the same data, and the interval accounts for that. The slider shows the same "
-    "interval at the thresholds of the table."
-)
-BANDS = (
-    "Pointwise: each covers {frr} at its own {far} with level {level}. A whole curve lies within the band less often."
-)
-BOUNDS = (
-    "“Below” columns: the rate lies below the bound with confidence {level}. A rate without errors is not zero; it is "
-    "below its bound."
 )
 SYSTEMS = (
     "All systems were tested on the same people, so their errors are correlated; the variance of a difference accounts "
@@ -450,64 +419,49 @@ UNSEEN = (
 
 def method_facts(report: Report) -> list[tuple[str, str]]:
     """(heading, text) of every part of the method that the report used."""
-    level, far, frr = level_text(report.level), say("FAR"), say("FRR")
     point = report.points[report.focus]
     methods = list(dict.fromkeys(number.method for p in report.points for number in (p.far, p.frr)))
-    dependence, fixed, systems = DEPENDENCE, f"{WILSON}.", SYSTEMS
+    dependence, fixed = DEPENDENCE, f"{WILSON}."
     narrow = [
-        f"{times_text(number.naive_ratio)} times too narrow for {name}"
-        for name, number in ((far, point.far), (frr, point.frr))
+        f"{ratio_text(number.naive_ratio)} times too narrow for {say(number.metric.split('@')[0].upper())}"
+        for number in (point.far, point.frr)
         if number.naive_ratio is not None and number.naive_ratio >= 1.05
     ]
     if narrow:
         dependence += f" On these data a naive interval is {' and '.join(narrow)}."
-    words = {"far": far, "frr": frr, "level": level, "accept": say("false accept"), "reject": say("false reject")}
     if point.far.method.startswith("latent"):
         interval = point.far.number.interval("wilson", report.level)
         fixed = FIXED.replace("{wilson}", WILSON).replace("{limits}", span(interval.low, interval.high))
-    if report.systems is not None and len(report.systems.names) > 2:
-        systems += " One critical value serves all pairs of systems at an operating point (max-t)."
-    costs = ", ".join(dict.fromkeys(cost.method for cost in report.costs))
     used = f"{', '.join(methods)} for operating points; {report.eer.method} for EER, {report.auc.method} for AUC"
+    costs = ", ".join(dict.fromkeys(cost.method for cost in report.costs))
     facts = [
         ("Rates", RATES_PER_PERSON if report.weighting == "identities" else RATES),
         ("Comparisons that share a person", dependence),
         ("At a fixed threshold", fixed),
-        ("The latent interval", LATENT if any(method.startswith("latent") for method in methods) else ""),
-        ("At a target {far}, EER, AUC", AT_TARGET),
+        *([("The latent interval", LATENT)] if any(method.startswith("latent") for method in methods) else []),
         ("Methods used here", f"{used}{f', {costs} for costs' if costs else ''}."),
-        ("Bands", BANDS),
-        ("One-sided bounds", BOUNDS),
-        ("Differences between systems", systems if report.systems is not None else ""),
         ("What no method can see", UNSEEN),
     ]
-    return [(heading.format(**words), text.format(**words)) for heading, text in facts if text]
+    if report.systems is not None:
+        family = " One critical value serves all pairs of systems at an operating point (max-t)."
+        facts.insert(-1, ("Differences between systems", SYSTEMS + (family if len(report.systems.names) > 2 else "")))
+    words = {name: say(name.upper()) for name in ("far", "frr")}
+    words |= {name: say(f"false {name}") for name in ("accept", "reject")}
+    return [(heading, text.format(**words)) for heading, text in facts]
 
 
 def source_rows(source: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What made a page, as (what, value)."""
     rows = [(LABORATORY.get(key, key), str(value)) for key, value in (source.get("laboratory") or {}).items()]
     rows.append(("Made by", f"matchbound {source.get('version', '–')}"))
-    if source.get("command"):
-        rows.append(("Command", str(source["command"])))
+    rows += [("Command", str(source["command"]))] if source.get("command") else []
     for key, value in dict(source.get("parameters") or {}).items():
         if key == "verb" or value is None:
             continue
-        rates = key in ("far", "fpir") and isinstance(value, (list, tuple))
-        shown = ", ".join(target_text(rate) for rate in value) if rates else _plain(value)
-        name = PARAMETERS.get(str(key)) or str(key).replace("_", " ").capitalize()
-        rows.append((say(name), level_text(value) if key == "level" else shown))
-    if source.get("seed") is not None:
-        rows.append(("Seed", str(source["seed"])))
-    digest = source.get("input")
-    return [*rows, ("Digest of the input", _plain(digest) if digest else "not hashed")]
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, (list, tuple)):
-        return ", ".join("not hashed" if item is None else _plain(item) for item in value)
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+        if key in ("far", "fpir") and isinstance(value, (list, tuple)):
+            shown = ", ".join(map(target_text, value))
+        else:
+            shown = level_text(value) if key == "level" else plain_text(value)
+        rows.append((say(PARAMETERS.get(key) or key.replace("_", " ").capitalize()), shown))
+    rows += [("Seed", str(source["seed"]))] if source.get("seed") is not None else []
+    return [*rows, ("Digest of the input", plain_text(source["input"]) if source.get("input") else "not hashed")]

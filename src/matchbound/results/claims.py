@@ -133,18 +133,20 @@ def judge_all(
     level: float = 0.95,
     method: str | None = None,
     failures: Failures | None = None,
+    **options: Any,
 ) -> list[tuple[Claim, float | None]]:
     """Every claim decided, with its threshold: those about decisions at each threshold, the others on the curve.
 
-    `method` is that of the bounds of single rates; other numbers have their own. GFAR and GFRR need `failures`.
+    `method` and `options` are those of the bounds of single rates, as for `Number.interval`; other numbers have their
+    own. GFAR and GFRR need `failures`.
     """
     verdicts: list[tuple[Claim, float | None]] = []
     for _, statement in claims:
         if "rates" in METRICS[statement.metric].read:
-            own = method if statement.metric in ("far", "frr", "recall") else None
+            own = {"method": method, **options} if statement.metric in ("far", "frr", "recall") else {}
             for rates in series:
                 number = rates.claimed(statement, failures=failures)
-                verdicts.append((statement.judge(number, level=level, method=own), rates.threshold))
+                verdicts.append((statement.judge(number, level=level, **own), rates.threshold))
         else:
             assert curve is not None
             verdicts.append((statement.judge(curve.claimed(statement), level=level), None))

@@ -12,7 +12,6 @@ from matchbound.metrics import unit_of
 from matchbound.show.numbers import (
     MINUS,
     count_text,
-    design_text,
     level_text,
     p_text,
     percent,
@@ -128,16 +127,16 @@ NAMED = Column("metric", cell=name_text)
 PRIOR = column("prior", "prior", lambda prior: "–" if prior is None else f"{prior:.3g}")
 THRESHOLD = column("threshold", "threshold", threshold_text)
 LIMITS = tuple(Column(field, "number", cell=partial(written, field)) for field in ("estimate", "low", "high"))
-COUNTED = Column("errors", "count", 1, counted)
+COUNTED = Column("errors", "number", 1, counted)
 P_VALUE = column("p", "p_value", p_text)
 RATIO = Column(
     "Ratio", "number", 3, lambda r: f"{ratio_text(r['ratio'])}\n{ratio_span(r['ratio_low'], r['ratio_high'])}"
 )
 DIFFERS = Column("Differs", "number", cell=lambda r: "yes" if differs(r) else "not shown")
 RATE_COUNTS = (
-    column("errors", "errors", count_text, "count"),
-    column("comparisons", "comparisons", count_text, "count"),
-    column("deff", "design_effect", design_text, drop=1),
+    column("errors", "errors", count_text),
+    column("comparisons", "comparisons", count_text),
+    column("deff", "design_effect", ratio_text, drop=1),
 )
 
 
@@ -207,8 +206,6 @@ def table_of_records(records: Sequence[Record], title: str | None = None) -> Tab
 
 
 def _kind(name: str, records: Sequence[Record]) -> Kind:
-    if name in COUNTS:
-        return "count"
     return "text" if any(isinstance(record.get(name), (str, bool, list, tuple)) for record in records) else "number"
 
 
@@ -216,16 +213,26 @@ def _cell(name: str, record: Record) -> str:
     value = record.get(name)
     if name == "metric" and isinstance(value, str) and " " not in value:
         return metric_name(value)
-    if value is None or isinstance(value, str):
-        return "–" if value is None else value
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if name in OWN_UNIT:
+            rate = unit_of(str(record.get("metric", "far"))) == "rate"
+            return points(value) if is_difference(record) else percent(value) if rate else f"{value:.5g}"
+        if name in WRITERS:
+            return WRITERS[name](value)
+    return plain_text(value)
+
+
+def plain_text(value: object) -> str:
+    """Any value for people: yes or no, a count, six digits of a number, items with commas between them."""
+    if value is None or value in ((), []):
+        return "–"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(plain_text, value))
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, (list, tuple)):
-        return ", ".join(str(item) for item in value) or "–"
-    if name in OWN_UNIT:
-        rate = unit_of(str(record.get("metric", "far"))) == "rate"
-        return points(value) if is_difference(record) else percent(value) if rate else f"{value:.5g}"
-    return WRITERS.get(name, threshold_text)(value)
+    if isinstance(value, int):
+        return count_text(value)
+    return threshold_text(value) if isinstance(value, float) else str(value)
 
 
 # Single results

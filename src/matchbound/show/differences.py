@@ -393,9 +393,9 @@ def _within_table(rates: GroupRates, within: Sequence[Record], level: str) -> Ta
         Column("Group", "name"),
         Column("People", "number", cell=people),
         Column(say("FAR"), "number", cell=lambda group: with_interval(far[group])),
-        Column(say("False accepts"), "count", 2, lambda group: counted(far[group])),
+        Column(say("False accepts"), "number", 2, lambda group: counted(far[group])),
         Column(say("FRR"), "number", cell=lambda group: with_interval(frr[group])),
-        Column(say("False rejects"), "count", 1, lambda group: counted(frr[group])),
+        Column(say("False rejects"), "number", 1, lambda group: counted(frr[group])),
     )
     title = f"Rates within groups, with {level} intervals, each for its group alone. {say('FAR')} is of comparisons"
     return table(rates.groups, columns, f"{title} inside the group.")

@@ -225,7 +225,7 @@ def even_axis(
 # Pictures of results
 
 
-DRAWN_POINTS = 2000
+DRAWN_POINTS = 1200
 # The lowest rate of searches that is drawn.
 LOWEST = 1e-5
 # Share of a kind of comparison that a histogram may leave out at either end.
@@ -492,16 +492,27 @@ def search_figure(curve: SearchCurve) -> Figure:
 
 def drawn_points(curve: RocCurve) -> tuple[FloatArray, FloatArray]:
     """FAR and FRR of the curve, thinned to what a picture can show; no drawn point is invented."""
-    x, y = curve.far, curve.frr
-    if x.size <= DRAWN_POINTS:
-        return x, y
-    with np.errstate(divide="ignore"):
-        along = np.log(np.maximum(x, 0.5 / curve.tally.n_impostor))
-    grid = np.linspace(along[0], along[-1], DRAWN_POINTS // 2)
-    kept = np.searchsorted(along, grid).clip(0, x.size - 1)
-    fall = np.searchsorted(-y, np.linspace(-y[0], -y[-1], DRAWN_POINTS // 2)).clip(0, x.size - 1)
-    at = np.unique(np.concatenate([kept, fall, [0, x.size - 1]]))
-    return x[at], y[at]
+    if len(curve) <= DRAWN_POINTS:
+        return curve.far, curve.frr
+    at = spread_points(curve.far, curve.frr, DRAWN_POINTS, np.array([0, len(curve) - 1]))
+    return curve.far[at], curve.frr[at]
+
+
+def spread_points(far: FloatArray, frr: FloatArray, points: int, always: IntArray) -> IntArray:
+    """Points of a curve in increasing order, at most `points` and those of `always`.
+
+    They follow both rates evenly on the probit scale, so that neither tail is jumped over.
+    """
+    from scipy.special import ndtr, ndtri
+
+    half = max((points - always.size) // 2, 2)
+    chosen = [always]
+    for rates, sign in ((far, 1.0), (frr, -1.0)):
+        inside = rates[(rates > 0.0) & (rates < 1.0)]
+        low, high = (ndtri(inside.min()), ndtri(inside.max())) if inside.size else (0.0, 0.0)
+        aims = ndtr(np.linspace(low, high, half))
+        chosen.append(np.searchsorted(sign * rates, np.sort(sign * aims)))
+    return np.unique(np.clip(np.concatenate(chosen), 0, far.size - 1)).astype(np.int64)
 
 
 def _bands(made: Sequence[bands.Band | None], flip: bool = False) -> tuple[Band, ...]:

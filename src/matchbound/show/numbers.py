@@ -87,12 +87,14 @@ def p_text(value: float | None) -> str:
 
 
 def ratio_text(value: float | None) -> str:
-    """A ratio: 0.630, 12.0; a dash where there is none."""
+    """A ratio, a design effect, how many times: 0.630, 12.0, 30,300; a dash where there is none."""
     if value is None or not math.isfinite(value):
         return DASH
     if value == 0.0:
         return "0"
-    return fixed(value, 3) if 1e-3 <= abs(value) < 1e4 else _exponent(value)
+    if abs(value) < 1e-3 or abs(value) >= 1e9:
+        return _exponent(value)
+    return fixed(value, 3) if abs(value) < 999.5 else f"{float(f'{value:.3g}'):,.0f}"
 
 
 def ratio_span(low: float | None, high: float | None) -> str:
@@ -102,29 +104,9 @@ def ratio_span(low: float | None, high: float | None) -> str:
     return f"above {ratio_text(low)}" if high is None else f"{ratio_text(low)} to {ratio_text(high)}"
 
 
-def times_text(value: float) -> str:
-    """How many times: 2.3, 62.1, 1,240."""
-    return f"{value:.1f}" if value < 100.0 else f"{value:,.0f}"
-
-
-def design_text(value: float | None) -> str:
-    """A design effect: 1.96, 45.1, 30,300; a dash where there is none."""
-    if value is None or not math.isfinite(value):
-        return DASH
-    return f"{fixed(value, 3)}" if abs(value) < 1e3 else f"{float(f'{value:.3g}'):,.0f}"
-
-
 def count_text(value: int | None) -> str:
     """A count: 86,937,845."""
     return DASH if value is None else f"{value:,}"
-
-
-def short_count(value: float) -> str:
-    """A count where there is little room: 86.9 M."""
-    for limit, name in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
-        if abs(value) >= limit:
-            return f"{fixed(value / (limit if name != 'k' else 1e3), 3)} {name}"
-    return f"{value:,.0f}"
 
 
 def threshold_text(value: float | None) -> str:

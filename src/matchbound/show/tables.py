@@ -11,13 +11,11 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, Literal
 
-from matchbound.show.numbers import short_count
-
 # Columns where nobody looks: a pipe, a file, a test.
 NARROW = 80
 # A column of text may become as narrow as this; longer words in it are broken then.
 LEAST = 12
-Kind = Literal["text", "name", "number", "count"]
+Kind = Literal["text", "name", "number"]
 WORDS = ("text", "name")
 # A column of names is at least as wide as its longest name, up to this.
 NAME = 32
@@ -30,8 +28,7 @@ class Column:
 
     kind
         ``"text"`` is flush left, may be wrapped between words, and names in it may be cut; ``"name"`` likewise, but
-        columns are left out before it is wrapped; ``"number"`` is never broken; ``"count"`` may be written short
-        (86.9 M).
+        columns are left out before it is wrapped; ``"number"`` is never broken.
     drop
         Columns are left out where there is no room, the largest `drop` first; 0 stays.
     cell
@@ -162,13 +159,9 @@ def _bracketed(cell: str) -> str:
 
 
 def _fitted(table: Table, width: int) -> tuple[list[Column], list[list[str]], list[str]]:
-    """The columns and rows that fit: counts are written short first, then columns are left out."""
+    """The columns and rows that fit, and the headings of those that are left out."""
     columns, rows = list(table.columns), [list(row) for row in table.rows]
     left_out: list[str] = []
-    if _needed(columns, rows) > width:
-        for k in (k for k, column in enumerate(columns) if column.kind == "count"):
-            for row in rows:
-                row[k] = " ".join(_short(part) for part in row[k].split(" "))
     while _needed(columns, rows) > width and any(column.drop for column in columns):
         most = max(column.drop for column in columns)  # those that go together have the same
         kept = [k for k, column in enumerate(columns) if column.drop < most]
@@ -186,11 +179,6 @@ def _needed(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> int:
         longest = _longest(words if column.kind == "text" else [*cells, *column.heading.split(" ")])
         total += min(longest, {"text": LEAST, "name": NAME}.get(column.kind, longest))
     return total
-
-
-def _short(part: str) -> str:
-    digits = part.replace(",", "")
-    return short_count(int(digits)) if digits.isdigit() and len(part) > 6 else part
 
 
 def _longest(texts: Iterable[str]) -> int:
