@@ -15,7 +15,7 @@ import naive_costs as naive
 from conftest import DATA, golden_table
 from matchbound import results
 from matchbound.results.costs import PRESETS
-from matchbound.stats.budget import ANGLES, budget_tables, integrated_limits
+from matchbound.stats.budget import ANGLES, integrated_limits, limit_tables
 from matchbound.stats.costs import calibrate
 from strategies import Row, comparisons, tables
 
@@ -203,7 +203,7 @@ def test_integrated_limits_equal_a_fine_sum(deviate: float) -> None:
     far, frr = Shifted(5000), Shifted(300)
     llr, genuine = np.concatenate([own, other]), np.repeat([1.0, 0.0], [300, 5000])
     order = np.argsort(llr)
-    tables = budget_tables((far, frr), (deviate, deviate))
+    tables = limit_tables((far, frr), (deviate, deviate))
     low, high = integrated_limits(tables, llr[order], genuine[order], 1.0 - genuine[order])
     for upper, made in ((False, low), (True, high)):
         values = []

@@ -16,10 +16,10 @@ from matchbound.stats import budget
 from matchbound.stats.curve.influence import point_influence
 
 
-def models(curve: RocCurve, index: int) -> budget.LatentPair:
+def models(curve: RocCurve, index: int) -> budget.RateModels:
     far, frr = curve._models.at(index).models
     r = budget.estimate_correlation(curve.tally, far, curve.far[index], curve.frr[index])
-    return budget.LatentPair(far, frr, r)
+    return budget.RateModels(far, frr, r)
 
 
 @pytest.fixture(scope="module", params=["population", "population-wolves"])

@@ -15,10 +15,10 @@ from matchbound.counts.curve import CurveTally, curve_of_tally
 from matchbound.errors import UsageError
 from matchbound.notes import Note
 from matchbound.results.interval import check_prior, named
-from matchbound.results.latent import LOG_T, WARNING_LATENT, CurveModels, OfBothRates, PairFit, log_t_limits
+from matchbound.results.latent import LOG_T, WARNING_LATENT, CurveModels, OfBothRates, log_t_limits
 from matchbound.results.number import Ask, Limits, Rule, counted_fields
 from matchbound.show.shown import Shown
-from matchbound.stats.budget import integrated_limits
+from matchbound.stats.budget import RateModels, integrated_limits
 from matchbound.stats.costs import (
     Calibration,
     CostWeights,
@@ -171,7 +171,7 @@ class DetectionCost(CostStatistic):
         return DyadicSums(own, shared, pair_square(curve, [point.index for point in self.points], weights))
 
     @property
-    def fit(self) -> PairFit:
+    def fit(self) -> RateModels:
         """The models of both rates around the threshold."""
         return self.models.at(self.points[0].index)
 
@@ -243,7 +243,7 @@ class LogCost(CostStatistic):
         return residual_sums(self.models, genuine[self.cell], impostor[self.cell])
 
     @property
-    def fit(self) -> PairFit:
+    def fit(self) -> RateModels:
         """The models of both rates around the equal error rate."""
         return self.models.at(crossing(self.curve.far, self.curve.frr).index)
 

@@ -25,11 +25,12 @@ from matchbound.metrics import Home
 from matchbound.notes import PARTIAL_LABELS, Note
 from matchbound.results.claims import Judged
 from matchbound.results.interval import Side, check_prior, few_identities, named, opposite, uneven_identities
-from matchbound.results.latent import LATENT, Independent, OfBothRates, PairFit, log_t_limits, why_not
+from matchbound.results.latent import LATENT, OfBothRates, log_t_limits, why_not
 from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule, counted_fields, labels_notes
 from matchbound.results.rates import WEIGHTINGS, IdentityRate, Rate, through_rate
 from matchbound.show.numbers import count_text, percent, threshold_text
 from matchbound.show.shown import Shown
+from matchbound.stats.budget import Independent, RateModels
 from matchbound.stats.costs import logit_t
 from matchbound.stats.dyadic import DyadicSums, effective_number
 from matchbound.stats.failures import (
@@ -129,15 +130,15 @@ class AtThreshold(OfBothRates):
         return self.far.threshold
 
     @cached_property
-    def fit(self) -> PairFit:
+    def fit(self) -> RateModels:
         """The latent models of both rates; without identities, those of independent comparisons."""
         recount = self.far.recount
         if recount is not None and recount.anonymous:
-            return PairFit(Independent(self.far.units), Independent(self.frr.units))
+            return RateModels(Independent(self.far.units), Independent(self.frr.units))
         reason = why_not(recount)
         if reason is not None:
             raise CannotFit(reason)
-        return PairFit(self.far.latent_model(), self.frr.latent_model())
+        return RateModels(self.far.latent_model(), self.frr.latent_model())
 
     @property
     def operating(self) -> tuple[FloatArray, FloatArray]:

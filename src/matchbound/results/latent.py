@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally
 from matchbound.counts.tally import AllPairs, Tally
 from matchbound.notes import Note
-from matchbound.results.interval import Side, tail_of
 from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule
-from matchbound.stats.budget import BudgetTables, budget_tables, shared_limits
+from matchbound.stats.budget import Independent, RateModels, shared_limits
 from matchbound.stats.costs import log_t
 from matchbound.stats.dyadic import DyadicSums
-from matchbound.stats.intervals import normal_quantile, t_quantile, wilson_limits
+from matchbound.stats.intervals import t_quantile
 from matchbound.stats.variance import unit_rate
 
 if TYPE_CHECKING:
@@ -122,69 +120,21 @@ def why_not(recount: Recount | None) -> Note | None:
     return None
 
 
-@dataclass(frozen=True)
-class Independent:
-    """A rate of independent comparisons, with Wilson's limits, where identities are unknown."""
-
-    comparisons: float
-
-    def deviate(self, level: float, side: Side) -> float:
-        """The normal quantile."""
-        return normal_quantile(tail_of(level, side))
-
-    def limit(self, errors: ArrayLike, deviate: ArrayLike, upper: ArrayLike) -> FloatArray:
-        """Limits for many counts at once, each with its own tail Φ(−deviate)."""
-        rate = np.asarray(errors, dtype=np.float64) / self.comparisons
-        low, high = wilson_limits(rate, self.comparisons, deviate)
-        return np.where(upper, high, low)
-
-
-@dataclass(frozen=True, eq=False)
-class PairFit:
-    """The models of FAR and FRR around one threshold, and the deviates that go with them."""
-
-    far: LatentModel | Independent
-    frr: LatentModel | Independent
-    _tables: dict[tuple[float, Side], BudgetTables] = field(default_factory=dict, repr=False)
-
-    @property
-    def method(self) -> str:
-        return "naive" if isinstance(self.far, Independent) else "latent"
-
-    @property
-    def models(self) -> tuple[LatentModel, LatentModel]:
-        """Both, where identities are known."""
-        assert not isinstance(self.far, Independent)
-        assert not isinstance(self.frr, Independent)
-        return self.far, self.frr
-
-    def tables(self, level: float, side: Side) -> BudgetTables:
-        """Limits of both rates for every number of errors; made once."""
-        key = (level, side)
-        if key not in self._tables:
-            self._tables[key] = budget_tables((self.far, self.frr), self.deviates(level, side))
-        return self._tables[key]
-
-    def deviates(self, level: float, side: Side) -> tuple[float, float]:
-        """u for FAR and for FRR."""
-        return self.far.deviate(level, side), self.frr.deviate(level, side)
-
-
 @dataclass(frozen=True, eq=False)
 class CurveModels:
     """Models of both rates along a curve; one pair for each part of the scale that FAR is in."""
 
     curve: CurveTally
     recount: Recount
-    _fits: dict[tuple[int, LatentSettings | None], PairFit] = field(default_factory=dict, repr=False)
+    _fits: dict[tuple[int, LatentSettings | None], RateModels] = field(default_factory=dict, repr=False)
 
-    def at(self, index: int, settings: LatentSettings | None = None) -> PairFit:
+    def at(self, index: int, settings: LatentSettings | None = None) -> RateModels:
         """The models fitted around the threshold of a point."""
         from matchbound.stats.latent.fit import of_units
         from matchbound.stats.latent.model import BLENDED
 
         if self.recount.anonymous:
-            return PairFit(Independent(self.curve.n_impostor), Independent(self.curve.n_genuine))
+            return RateModels(Independent(self.curve.n_impostor), Independent(self.curve.n_genuine))
         counted = self.curve.counted
         matched, missed = int(counted.false_matches[index]), int(counted.false_nonmatches[index])
         key = int(np.digitize(matched / counted.n_impostor, (BLENDED[0], 0.5, BLENDED[1]))), settings
@@ -195,7 +145,7 @@ class CurveModels:
                 each = range(self._units.thresholds.size)
                 far = of_units(far, [unit_rate(self._units.impostor, k) for k in each])
                 frr = of_units(frr, [unit_rate(self._units.genuine, k) for k in each])
-            self._fits[key] = PairFit(far, frr)
+            self._fits[key] = RateModels(far, frr)
         return self._fits[key]
 
     @cached_property
@@ -234,7 +184,7 @@ class OfBothRates(Number):
         raise NotImplementedError
 
     @property
-    def fit(self) -> PairFit:
+    def fit(self) -> RateModels:
         """The models of both rates; CannotFit where there are none."""
         raise NotImplementedError
 
@@ -262,7 +212,7 @@ class OfBothRates(Number):
         """The worst over all ways to share the error between the rates."""
         fit = self.fit
         deviates = fit.deviates(ask.level, ask.side)
-        low, high = shared_limits((fit.far, fit.frr), self.operating, deviates, self.value, rising=self.rising)
+        low, high = shared_limits(fit, self.operating, deviates, self.value, rising=self.rising)
         return low, min(high, self.ends[1])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -36,7 +36,7 @@ from matchbound.stats.curve.smooth import SMOOTHS, Smooth, smooth_rates, smooth_
 from matchbound.stats.resampling import Scheme, instance_counts
 
 if TYPE_CHECKING:
-    from matchbound.stats.budget import LatentPair
+    from matchbound.stats.budget import RateModels
     from matchbound.stats.latent.model import LatentSettings
 
 # FARs at which the replicates of a partial AUC are read (midpoint rule).
@@ -56,9 +56,8 @@ def _latent(point: CurveStatistic, ask: Ask) -> Limits:
     reason = why_not(point.models.recount)
     if reason is not None:
         raise CannotFit(reason)
-    pair = point.latent_pair(ask.options.get("settings"))
-    deviates = pair.far.deviate(ask.level, ask.side), pair.frr.deviate(ask.level, ask.side)
-    return Limits(*point.latent_limits(pair, deviates))
+    models = point.latent_models(ask.options.get("settings"))
+    return Limits(*point.latent_limits(models, models.deviates(ask.level, ask.side)))
 
 
 def _influence(point: CurveStatistic, ask: Ask) -> Limits:
@@ -153,15 +152,15 @@ class CurveStatistic(Number):
             return record
         return {**record, **interval.details, "empirical_estimate": self.estimate}
 
-    def latent_pair(self, settings: LatentSettings | None = None) -> LatentPair:
-        """The latent models of both rates, and the correlation of their estimates here."""
-        from matchbound.stats.budget import LatentPair, estimate_correlation
+    def latent_models(self, settings: LatentSettings | None = None) -> RateModels:
+        """The latent models of both rates, with the correlation of their estimates here."""
+        from matchbound.stats.budget import Independent, estimate_correlation
 
-        fit = self.models.at(self.index, settings)
-        far, frr = fit.models
-        return LatentPair(far, frr, estimate_correlation(self.curve, far, self.far, self.frr))
+        models = self.models.at(self.index, settings)
+        assert not isinstance(models.far, Independent)
+        return replace(models, correlation=estimate_correlation(self.curve, models.far, self.far, self.frr))
 
-    def latent_limits(self, pair: LatentPair, deviates: tuple[float, float]) -> tuple[float, float]:
+    def latent_limits(self, models: RateModels, deviates: tuple[float, float]) -> tuple[float, float]:
         """Limits from the models of both rates, at deviates of FAR and FRR."""
         raise NotImplementedError
 
@@ -227,10 +226,10 @@ class OperatingPoint(CurveStatistic):
         )
         return (*super().notes, Note("few-errors", text))
 
-    def latent_limits(self, pair: LatentPair, deviates: tuple[float, float]) -> tuple[float, float]:
+    def latent_limits(self, models: RateModels, deviates: tuple[float, float]) -> tuple[float, float]:
         from matchbound.stats.budget import point_limits
 
-        low, high = point_limits(self.curve, [pair], np.array([self.target]), deviates, self.given)
+        low, high = point_limits(self.curve, [models], np.array([self.target]), deviates, self.given)
         return float(low[0]), float(high[0])
 
     def _targets(self) -> tuple[FloatArray, FloatArray]:
@@ -246,15 +245,12 @@ def latent_limits(points: Sequence[OperatingPoint], level: float) -> tuple[Float
     from matchbound.stats.budget import point_limits
 
     low, high = np.empty(len(points)), np.empty(len(points))
-    left = [(k, point.latent_pair()) for k, point in enumerate(points)]
-    while left:
-        far, frr = left[0][1].far, left[0][1].frr
-        same = [(k, pair) for k, pair in left if pair.far is far and pair.frr is frr]
-        left = [(k, pair) for k, pair in left if not (pair.far is far and pair.frr is frr)]
-        chosen = [k for k, _ in same]
-        targets = np.array([points[k].target for k in chosen])
-        deviates = far.deviate(level), frr.deviate(level)
-        low[chosen], high[chosen] = point_limits(points[0].curve, [pair for _, pair in same], targets, deviates)
+    models = [point.latent_models() for point in points]
+    fits = [(id(pair.far), id(pair.frr)) for pair in models]
+    for fit in dict.fromkeys(fits):
+        chosen = [k for k, own in enumerate(fits) if own == fit]
+        targets, same = np.array([points[k].target for k in chosen]), [models[k] for k in chosen]
+        low[chosen], high[chosen] = point_limits(points[0].curve, same, targets, same[0].deviates(level))
     return low, high
 
 
@@ -270,10 +266,10 @@ class Eer(CurveStatistic):
     def _rate(self) -> EffectiveRate:
         return curves_influence.eer_rate(self.curve, self.index, self.estimate)
 
-    def latent_limits(self, pair: LatentPair, deviates: tuple[float, float]) -> tuple[float, float]:
+    def latent_limits(self, models: RateModels, deviates: tuple[float, float]) -> tuple[float, float]:
         from matchbound.stats.budget import eer_limits
 
-        return eer_limits(self.curve, pair, deviates)
+        return eer_limits(self.curve, models, deviates)
 
     def _pick(self, drawn: CurveReplicates) -> FloatArray:
         return drawn.eer

@@ -2,15 +2,15 @@
 
 For angles θ between 0° and 90°, FAR may err by sin θ of its deviate while FRR errs by cos θ of its own, or, for rates
 read from a curve, by r·sin θ + √(1−r²)·cos θ, r the correlation of the two estimates. The limit is the worst over the
-angles. A model is anything with ``limit(errors, deviate, upper)``: the limit of a rate of which so many errors were
-seen, with a tail of Φ(−deviate). No density of scores and no level for FAR is needed.
+angles. A model gives ``limit(errors, deviate, upper)``, the limit of a rate of which so many errors were seen, with a
+tail of Φ(−deviate). No density of scores and no level for FAR is needed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,10 +19,10 @@ from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.counts.curve import CurveTally
 from matchbound.stats.curve.influence import point_influence
 from matchbound.stats.curve.rates import index_at_far, index_at_frr
-from matchbound.stats.intervals import ndtr, ndtri
+from matchbound.stats.intervals import ndtr, ndtri, normal_quantile, wilson_limits
 
 if TYPE_CHECKING:
-    from matchbound.stats.latent.model import LatentModel
+    from matchbound.stats.latent.model import LatentModel, Side
 
 ANGLES = np.linspace(0.0, np.pi / 2.0, 7)
 # Shares of a deviate at which limits are found; a polynomial through their probits, nearly straight, gives others.
@@ -39,39 +39,75 @@ MOST_CORRELATION = 0.7
 SURE = 1e-12
 
 
-class RateLimits(Protocol):
-    """A model of one rate that gives limits for any number of errors."""
+@dataclass(frozen=True)
+class Independent:
+    """A rate of independent comparisons, with Wilson's limits, where identities are unknown."""
+
+    comparisons: float
+
+    def deviate(self, level: float, side: Side = "two-sided") -> float:
+        """The normal quantile with a tail of 1 − level, or half of it for a two-sided interval."""
+        return normal_quantile((1.0 - level) / (2.0 if side == "two-sided" else 1.0))
+
+    def limit(self, errors: ArrayLike, deviate: ArrayLike, upper: ArrayLike, *, tolerance: float = 0.0) -> FloatArray:
+        """Limits for many counts at once, each with its own tail Φ(−deviate); they are exact to any tolerance."""
+        rate = np.asarray(errors, dtype=np.float64) / self.comparisons
+        low, high = wilson_limits(rate, self.comparisons, deviate)
+        return np.where(upper, high, low)
+
+
+@dataclass(frozen=True, eq=False)
+class RateModels:
+    """The models of FAR and FRR around one threshold; `correlation` is r, of the estimates of a curve's rates."""
+
+    far: LatentModel | Independent
+    frr: LatentModel | Independent
+    correlation: float = 0.0
+    _tables: dict[tuple[float, Side], Tables] = field(default_factory=dict, repr=False)
 
     @property
-    def comparisons(self) -> float:
-        """How many comparisons there are."""
+    def method(self) -> str:
+        return "naive" if isinstance(self.far, Independent) else "latent"
 
-    def limit(self, errors: ArrayLike, deviate: ArrayLike, upper: ArrayLike) -> FloatArray:
-        """Limits, with a tail of Φ(−deviate)."""
+    def deviates(self, level: float, side: Side = "two-sided") -> tuple[float, float]:
+        """u for FAR and for FRR."""
+        return self.far.deviate(level, side), self.frr.deviate(level, side)
+
+    def tables(self, level: float, side: Side) -> Tables:
+        """Limits of both rates for every number of errors; made once."""
+        if (level, side) not in self._tables:
+            self._tables[level, side] = limit_tables((self.far, self.frr), self.deviates(level, side))
+        return self._tables[level, side]
+
+    def shares(self) -> tuple[FloatArray, FloatArray]:
+        """How much of its t quantile each rate may err by, at each angle, when the first is the one that leads."""
+        r, leading = self.correlation, np.sin(ANGLES)
+        return leading, np.maximum(r * leading + np.sqrt(1.0 - r * r) * np.cos(ANGLES), 0.0)
 
 
 def shared_limits(
-    models: tuple[RateLimits, RateLimits],
+    models: RateModels,
     errors: tuple[FloatArray, FloatArray],
     deviates: tuple[float, float],
     value: Callable[[FloatArray, FloatArray], FloatArray],
     *,
     rising: bool = True,
 ) -> tuple[float, float]:
-    """Limits of value(FAR, FRR), which rises (or falls) with both rates at P thresholds.
+    """Limits of value(FAR, FRR), which rises (or falls) with both rates at P thresholds: the worst over the angles.
 
-    Models, `deviates` (t quantiles) and `errors`, shape (P,), are of FAR and of FRR. `value` goes from rates of shape
+    `deviates` (t quantiles) and `errors`, shape (P,), are of FAR and of FRR. `value` goes from rates of shape
     (P, angles) to numbers of shape (angles,).
     """
-    limits = [
-        [_at_shares(*of_rate, upper) for of_rate in zip(models, errors, deviates, strict=True)]
-        for upper in (False, True)
-    ]
-    low, high = _worst(limits, lambda far, frr: value(far.T, frr.T), rising)
-    return float(low), float(high)
+    ends = []
+    for upper in (False, True):
+        far = _at_shares(models.far, errors[0], deviates[0], upper)
+        frr = _at_shares(models.frr, errors[1], deviates[1], upper)
+        ends.append(value(_over_shares(far, np.sin(ANGLES)).T, _over_shares(frr, np.cos(ANGLES)).T))
+    low, high = ends if rising else ends[::-1]
+    return float(low.min()), float(high.max())
 
 
-def _at_shares(model: RateLimits, errors: FloatArray, deviate: float, upper: bool) -> FloatArray:
+def _at_shares(model: LatentModel | Independent, errors: FloatArray, deviate: float, upper: bool) -> FloatArray:
     """Limits for numbers of errors at `SHARES` of the deviate, shape (shares, errors)."""
     x, d = np.tile(errors, SHARES.size), np.repeat(SHARES * deviate, errors.size)
     return model.limit(x, d, np.full(x.size, upper)).reshape(SHARES.size, errors.size)
@@ -83,15 +119,6 @@ def _over_shares(limits: FloatArray, shares: FloatArray) -> FloatArray:
     rates = ndtr(np.vander(shares, SHARES.size) @ through)
     rates = np.where(limits.max(axis=0) <= 0.0, 0.0, rates)
     return np.where(limits.min(axis=0) >= 1.0, 1.0, rates)
-
-
-def _worst(
-    limits: Sequence[Sequence[FloatArray]], value: Callable[[FloatArray, FloatArray], FloatArray], rising: bool
-) -> tuple[FloatArray, FloatArray]:
-    """The worst over the angles of value(FAR, FRR), from the lower and the upper limits of both rates at `SHARES`."""
-    ends = [value(_over_shares(far, np.sin(ANGLES)), _over_shares(frr, np.cos(ANGLES))) for far, frr in limits]
-    low, high = ends if rising else ends[::-1]
-    return low.min(axis=0), high.max(axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +136,19 @@ class LimitTable:
         return ndtr(np.array([np.interp(wanted, places, row) for row in self.probits]))
 
 
-def limit_table(model: RateLimits, deviate: float, upper: bool) -> LimitTable:
+# Of FAR and of FRR: with lower limits, and with upper ones.
+Tables = list[tuple[LimitTable, LimitTable]]
+
+
+def limit_tables(
+    models: tuple[LatentModel | Independent, LatentModel | Independent], deviates: tuple[float, float]
+) -> Tables:
+    """The tables that `integrated_limits` reads; models and t quantiles are those of FAR and of FRR."""
+    far, frr = models
+    return [(_limit_table(far, deviates[0], upper), _limit_table(frr, deviates[1], upper)) for upper in (False, True)]
+
+
+def _limit_table(model: LatentModel | Independent, deviate: float, upper: bool) -> LimitTable:
     """Limits at 0, all, and about `COUNTS` numbers of errors between, even in probits, at `SHARES` of the deviate."""
     n = model.comparisons
     end = float(ndtri(min(1.0 / n, 0.25)))
@@ -122,25 +161,8 @@ def _probit_of_count(errors: FloatArray, n: float) -> FloatArray:
     return ndtri((errors + 0.3) / (n + 0.6))
 
 
-@dataclass(frozen=True, eq=False)
-class BudgetTables:
-    """Limits of both rates for every number of errors, each as (lower, upper), at shares of one pair of deviates."""
-
-    far: tuple[LimitTable, LimitTable]
-    frr: tuple[LimitTable, LimitTable]
-
-
-def budget_tables(models: tuple[RateLimits, RateLimits], deviates: tuple[float, float]) -> BudgetTables:
-    """The tables that `integrated_limits` reads; models and t quantiles are those of FAR and of FRR."""
-    far, frr = (
-        (limit_table(model, deviate, False), limit_table(model, deviate, True))
-        for model, deviate in zip(models, deviates, strict=True)
-    )
-    return BudgetTables(far, frr)
-
-
 def integrated_limits(
-    tables: BudgetTables,
+    tables: Tables,
     llr: FloatArray,
     genuine: FloatArray,
     impostor: FloatArray,
@@ -162,7 +184,7 @@ def integrated_limits(
 
     spans = (-reach, float(llr[impostor > 0][-1]) + margin), (float(llr[genuine > 0][0]) - margin, reach)
     ends = []
-    for far, frr in zip(tables.far, tables.frr, strict=True):
+    for far, frr in tables:
         own = _part(far, lambda place: impostor.sum() - below(impostor, place), spans[0], 1.0)
         rest = _part(frr, lambda place: below(genuine, place), spans[1], -1.0)
         ends.append(np.exp(np.polyval(own, np.sin(ANGLES))) + np.exp(np.polyval(rest, np.cos(ANGLES))))
@@ -182,21 +204,6 @@ def _part(
     weight = np.diff(np.logaddexp(0.0, sign * edges)) * sign
     value = table.at(errors_at(middle)) @ weight
     return np.polyfit(SHARES, np.log(np.maximum(value, 1e-300)), SHARES.size - 1)
-
-
-@dataclass(frozen=True, eq=False)
-class LatentPair:
-    """The latent models of both rates of one curve; `correlation` is r, of their estimates."""
-
-    far: LatentModel
-    frr: LatentModel
-    correlation: float
-
-    def shares(self) -> tuple[FloatArray, FloatArray]:
-        """How much of its t quantile each rate may err by, at each angle, when the first is the one that leads."""
-        r = self.correlation
-        leading = np.sin(ANGLES)
-        return leading, np.maximum(r * leading + np.sqrt(1.0 - r * r) * np.cos(ANGLES), 0.0)
 
 
 def estimate_correlation(curve: CurveTally, far_model: LatentModel, far: float, frr: float) -> float:
@@ -224,7 +231,7 @@ def estimate_correlation(curve: CurveTally, far_model: LatentModel, far: float, 
 
 def point_limits(
     curve: CurveTally,
-    models: Sequence[LatentPair],
+    models: Sequence[RateModels],
     targets: FloatArray,
     deviates: tuple[float, float],
     given: str = "far",
@@ -260,7 +267,7 @@ def point_limits(
     return low.min(axis=1), high.max(axis=1)
 
 
-def eer_limits(curve: CurveTally, models: LatentPair, deviates: tuple[float, float]) -> tuple[float, float]:
+def eer_limits(curve: CurveTally, models: RateModels, deviates: tuple[float, float]) -> tuple[float, float]:
     """Limits for EER: at each angle the threshold where both rates' limits meet; the worst common value."""
     shares = models.shares()
     own, rest = shares[0] * deviates[0], shares[1] * deviates[1]
@@ -269,7 +276,7 @@ def eer_limits(curve: CurveTally, models: LatentPair, deviates: tuple[float, flo
     return 0.0 if low <= 2.0 * SURE else low, 1.0 if high >= 1.0 - 2.0 * SURE else high
 
 
-def _meeting(curve: CurveTally, models: LatentPair, own: FloatArray, rest: FloatArray, upper: BoolArray) -> FloatArray:
+def _meeting(curve: CurveTally, models: RateModels, own: FloatArray, rest: FloatArray, upper: BoolArray) -> FloatArray:
     """The common value of FAR's limit and FRR's limit where they meet, for each pair of deviates, shape (J,).
 
     FAR's limit rises along the curve and FRR's falls. Their difference in probits is nearly straight in the probit of
