@@ -17,9 +17,9 @@ from matchbound.stats.curve.influence import point_influence
 
 
 def models(curve: RocCurve, index: int) -> budget.RateModels:
-    far, frr = curve._models.at(index).models
-    r = budget.estimate_correlation(curve.tally, far, curve.far[index], curve.frr[index])
-    return budget.RateModels(far, frr, r)
+    fit = curve._models.at(index)
+    r = budget.estimate_correlation(curve.tally, fit.far, curve.far[index], curve.frr[index])
+    return budget.RateModels(fit.far, fit.frr, r)
 
 
 @pytest.fixture(scope="module", params=["population", "population-wolves"])
