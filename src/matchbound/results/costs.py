@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -20,12 +19,11 @@ from matchbound.results.number import Ask, Limits, Rule, counted_fields
 from matchbound.show.shown import Shown
 from matchbound.stats.budget import RateModels, integrated_limits
 from matchbound.stats.costs import (
-    Calibration,
     CostWeights,
     calibrate,
+    capped,
     cheapest,
     cllr_of_masses,
-    cost_sums,
     detection_costs,
     log_losses,
 )
@@ -96,13 +94,11 @@ class CostStatistic(OfBothRates):
 
 @dataclass(frozen=True)
 class CostPoint(Shown):
-    """One term of a detection cost: its weights, and the false matches (`matched`) and misses at point `index`."""
+    """One term of a detection cost: its weights, the threshold and the point of the curve."""
 
     weights: CostWeights
     threshold: float
     index: int
-    matched: float
-    missed: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,17 +132,18 @@ class DetectionCost(CostStatistic):
 
     @property
     def far(self) -> float:
-        return self.points[0].matched / self.curve.n_impostor
+        return float(self.curve.far[self.points[0].index])
 
     @property
     def frr(self) -> float:
-        return self.points[0].missed / self.curve.n_genuine
+        return float(self.curve.frr[self.points[0].index])
 
     @property
     def notes(self) -> tuple[Note, ...]:
         for point in self.points if self.metric == "mindcf" else ():
-            if point.missed == self.curve.n_genuine or point.matched == self.curve.n_impostor:
-                what = "rejects" if point.matched == 0 else "accepts"
+            far, frr = self.curve.far[point.index], self.curve.frr[point.index]
+            if far == 1.0 or frr == 1.0:
+                what = "rejects" if far == 0.0 else "accepts"
                 text = (
                     f"at prior {point.weights.prior:g} the cheapest decision {what} everything, so that this cost is 1 "
                     "whatever the scores are: more data, or a prior nearer to ½, would be more informative"
@@ -160,15 +157,25 @@ class DetectionCost(CostStatistic):
 
     @cached_property
     def sums(self) -> DyadicSums:
-        curve, order = self.curve, np.unique([point.index for point in self.points])
-        tally, by_point = curve.tally_at(order), []
+        """At point k, a genuine comparison that begins to match at point j is worth α(1[j > k] − FRR)/T, and so on."""
+        curve, places = self.curve, np.arange(self.curve.thresholds.size)
+        genuine, impostor = np.zeros((2, places.size))
         for point in self.points:
-            at = int(np.searchsorted(order, point.index))
-            genuine = tally.genuine.errors[at], curve.genuine_comparisons
-            by_point.append(cost_sums(point.weights, genuine, (tally.impostor.errors[at], curve.impostor_comparisons)))
-        own, shared = np.mean(by_point, axis=0)
-        weights = [point.weights.false_accept / (len(self.points) * curve.n_impostor) for point in self.points]
-        return DyadicSums(own, shared, pair_square(curve, [point.index for point in self.points], weights))
+            k, share = point.index, 1.0 / len(self.points)
+            genuine += share * point.weights.miss * ((places > k) - float(curve.frr[k])) / curve.n_genuine
+            impostor += share * point.weights.false_accept * ((places <= k) - float(curve.far[k])) / curve.n_impostor
+        own, shared, square = curve.summed(genuine, impostor)
+        return DyadicSums(own, shared, self._largest_square() if square is None else square)
+
+    def _largest_square(self) -> float:
+        """Σ_{i<j} of squared residuals by pair where only those of single points are known: the most it can be."""
+        curve, root = self.curve, 0.0
+        for point in self.points:
+            k, p = point.index, float(curve.far[point.index])
+            square = float(curve.sums.nn[k]) - 2.0 * p * float(curve.sums.nm[k]) + p * p * float(curve.sums.pair_mm)
+            weight = point.weights.false_accept / (len(self.points) * curve.n_impostor)
+            root += weight * math.sqrt(max(square / 2.0, 0.0))
+        return root**2
 
     @property
     def fit(self) -> RateModels:
@@ -202,7 +209,7 @@ def _wider(cost: LogCost, ask: Ask) -> Limits:
 class LogCost(CostStatistic):
     """Cllr of scores that are natural log-likelihood ratios, or (minCllr) of their best increasing map.
 
-    The estimate is the mean of `genuine_loss` and `impostor_loss`, in bits. `llr`, shape (B,), are distinct
+    The estimate is the mean of the mean genuine and the mean impostor loss, in bits. `llr`, shape (B,), are distinct
     log-likelihood ratios, increasing (infinite ones are capped for limits), and `genuine` and `impostor` the
     comparisons that have each. `cell`, shape (K,), is the place in `llr` of each point of the curve (what it adds to
     the points before it). `error` says how exact the value is, on a curve without every step.
@@ -210,8 +217,6 @@ class LogCost(CostStatistic):
 
     rules: ClassVar[tuple[Rule, ...]] = (WARNING_LATENT, LOG_T, Rule("wider", _wider, hidden=True, warns=True))
     defaults: ClassVar[tuple[str, ...]] = ("wider",)
-    genuine_loss: float
-    impostor_loss: float
     llr: FloatArray = field(repr=False)
     genuine: FloatArray = field(repr=False)
     impostor: FloatArray = field(repr=False)
@@ -238,9 +243,12 @@ class LogCost(CostStatistic):
     def sums(self) -> DyadicSums:
         sides = zip(log_losses(self.llr), (self.genuine, self.impostor), strict=True)
         genuine, impostor = (np.where(count > 0, loss, 0.0) for loss, count in sides)
-        genuine = 0.5 * (genuine - self.genuine_loss) / self.curve.n_genuine
-        impostor = 0.5 * (impostor - self.impostor_loss) / self.curve.n_impostor
-        return residual_sums(self.models, genuine[self.cell], impostor[self.cell])
+        _, *means = cllr_of_masses(self.llr, self.genuine, self.impostor)
+        genuine = 0.5 * (genuine - means[0]) / self.curve.n_genuine
+        impostor = 0.5 * (impostor - means[1]) / self.curve.n_impostor
+        residual = impostor[self.cell]
+        own, shared, square = self.curve.summed(genuine[self.cell], residual)
+        return DyadicSums(own, shared, _sampled_square(self.models, residual) if square is None else square)
 
     @property
     def fit(self) -> RateModels:
@@ -249,9 +257,7 @@ class LogCost(CostStatistic):
 
     def latent_limits(self, ask: Ask) -> tuple[float, float]:
         """Cllr is an integral over thresholds of both rates; so are its limits."""
-        llr = self.llr
-        if self.metric == "mincllr":
-            llr = Calibration(np.empty(0, dtype=np.int64), self.genuine, self.impostor, llr).capped()
+        llr = capped(self.llr, self.genuine, self.impostor) if self.metric == "mincllr" else self.llr
         low, high = integrated_limits(self.fit.tables(ask.level, ask.side), llr, self.genuine, self.impostor)
         return min(low, self.estimate), min(max(high, self.estimate), self.ends[1])
 
@@ -274,11 +280,8 @@ def detection_cost(
     else:
         places = [cheapest(curve.far, curve.frr, w) for w in weights]
         thresholds = [float(curve.thresholds[k]) for k in places]
-    points = tuple(
-        CostPoint(w, threshold, k, float(curve.false_matches[k]), float(curve.false_nonmatches[k]))
-        for w, k, threshold in zip(weights, places, thresholds, strict=True)
-    )
-    costs = [float(detection_costs(curve.far[k], curve.frr[k], w)) for w, k in zip(weights, places, strict=True)]
+    points = tuple(map(CostPoint, weights, thresholds, places))
+    costs = [detection_costs(curve.far[k], curve.frr[k], w) for w, k in zip(weights, places, strict=True)]
     return DetectionCost(models, float(np.mean(costs)), metric, points, preset)
 
 
@@ -286,24 +289,23 @@ def cllr(models: CurveModels) -> LogCost:
     curve = models.curve
     ratios_wanted(curve, "cllr")
     llr, genuine, impostor, cell = _cells(curve)
-    value, own, other = cllr_of_masses(llr, genuine, impostor)
     error = 0.0
     if not curve.every_step:
         upper = np.append(llr[1:], llr[-1])
-        middle = (llr + upper) / 2.0
         ends = [cllr_of_masses(edge, genuine, impostor)[1:] for edge in (llr, upper)]
         error = abs(ends[0][0] - ends[1][0]) / 4.0 + abs(ends[0][1] - ends[1][1]) / 4.0
-        llr, (value, own, other) = middle, cllr_of_masses(middle, genuine, impostor)
-    return LogCost(models, value, "cllr", own, other, llr, genuine, impostor, cell, error)
+        llr = (llr + upper) / 2.0
+    value, *_ = cllr_of_masses(llr, genuine, impostor)
+    return LogCost(models, value, "cllr", llr, genuine, impostor, cell, error)
 
 
 def min_cllr(models: CurveModels) -> LogCost:
     """Cllr of the best increasing map of the scores (pool adjacent violators)."""
     _, genuine, impostor, cell = _cells(models.curve)
     best = calibrate(genuine, impostor)
-    value, own, other = cllr_of_masses(best.llr, best.genuine, best.impostor)
+    value, *_ = cllr_of_masses(best.llr, best.genuine, best.impostor)
     block = np.searchsorted(best.ends, np.arange(genuine.size), side="right")
-    return LogCost(models, value, "mincllr", own, other, best.llr, best.genuine, best.impostor, block[cell])
+    return LogCost(models, value, "mincllr", best.llr, best.genuine, best.impostor, block[cell])
 
 
 def _cells(curve: CurveTally) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
@@ -326,32 +328,6 @@ def ratios_wanted(curve: CurveTally, name: str) -> None:
             f"{name} reads scores as natural log-likelihood ratios, and these are distances. Use min_dcf or min_cllr, "
             "which only need the order of the scores, or calibrate the scores first"
         )
-
-
-def pair_square(curve: CurveTally, points: Sequence[int], weights: Sequence[float]) -> float:
-    """Σ_{i<j} (Σ_k w_k·(n_ij − p·m_ij))², n_ij and p those of point k.
-
-    A curve without every step knows only the squares of single points; of several it gives the largest possible value.
-    """
-    if curve.every_step:
-        worth = np.zeros(curve.thresholds.size)
-        for k, weight in zip(points, weights, strict=True):
-            worth += weight * ((np.arange(worth.size) <= k) - float(curve.far[k]))
-        square = curve.summed(np.zeros(worth.size), worth)[2]
-        assert square is not None
-        return square
-    sums, root = curve.sums, 0.0
-    for k, weight in zip(points, weights, strict=True):
-        p = float(curve.far[k])
-        square = (float(sums.nn[k]) - 2.0 * p * float(sums.nm[k]) + p * p * float(sums.pair_mm)) / 2.0
-        root += weight * math.sqrt(max(square, 0.0))
-    return root**2
-
-
-def residual_sums(models: CurveModels, genuine: FloatArray, impostor: FloatArray) -> DyadicSums:
-    """Sums of residuals, shapes (K,), that depend on the point of the curve at which a comparison begins to match."""
-    own, shared, square = models.curve.summed(genuine, impostor)
-    return DyadicSums(own, shared, _sampled_square(models, impostor) if square is None else square)
 
 
 def _sampled_square(models: CurveModels, residual: FloatArray) -> float:

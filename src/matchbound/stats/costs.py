@@ -67,22 +67,6 @@ def cheapest(far: FloatArray, frr: FloatArray, weights: CostWeights) -> int:
     return int(np.flatnonzero(cost <= cost.min() + 1e-12)[0])
 
 
-def cost_sums(
-    weights: CostWeights, genuine: tuple[IntArray, IntArray], impostor: tuple[IntArray, IntArray]
-) -> tuple[FloatArray, FloatArray]:
-    """Residuals of DCF by identity: a_i = α(e_i − q·g_i)/T and r_i = β(S_i − p·m_i)/N, shape (G,) each.
-
-    - genuine: (e_i, g_i), shape (G,) each.
-    - impostor: (S_i, m_i), shape (G,) each; a comparison counts at both of its identities.
-    """
-    e, g = genuine
-    s, m = impostor
-    total, n = float(g.sum()), float(m.sum()) / 2.0
-    own: FloatArray = weights.miss * (e - e.sum() / total * g) / total
-    shared: FloatArray = weights.false_accept * (s - s.sum() / m.sum() * m) / n
-    return own, shared
-
-
 def log_losses(llr: FloatArray) -> tuple[FloatArray, FloatArray]:
     """log₂(1 + e^−l) and log₂(1 + e^l): what a genuine and an impostor comparison of log-likelihood ratio l lose."""
     return np.logaddexp(0.0, -llr) / LOG2, np.logaddexp(0.0, llr) / LOG2
@@ -117,13 +101,13 @@ class Calibration:
     impostor: FloatArray
     llr: FloatArray
 
-    def capped(self) -> FloatArray:
-        """Finite log-likelihood ratios: within ±min(log(2·min(T, N)), largest finite one + log 2), shape (B,)."""
-        finite = np.abs(self.llr[np.isfinite(self.llr)])
-        most = math.log(2.0 * min(float(self.genuine.sum()), float(self.impostor.sum())))
-        if finite.size:
-            most = min(most, float(finite.max()) + LOG2)
-        return np.clip(self.llr, -most, most)
+
+def capped(llr: FloatArray, genuine: FloatArray, impostor: FloatArray) -> FloatArray:
+    """Finite log-likelihood ratios: within ±min(log(2·min(T, N)), largest finite one + log 2), shape (B,)."""
+    finite = np.abs(llr[np.isfinite(llr)])
+    largest = float(finite.max()) + LOG2 if finite.size else math.inf
+    most = min(math.log(2.0 * min(float(genuine.sum()), float(impostor.sum()))), largest)
+    return np.clip(llr, -most, most)
 
 
 def calibrate(genuine: FloatArray | IntArray, impostor: FloatArray | IntArray) -> Calibration:
