@@ -16,9 +16,8 @@ from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.counting.recount import EXACT_COMPARISONS, Source, rank_scores, tally_comparisons
 from matchbound.counting.run import Executor, Progress, RunOptions
 from matchbound.counting.sources import AnySource, recount_of
-from matchbound.counts.curve import CurveTally
+from matchbound.counts.curve import CurveTally, sorted_curve, unit_curve
 from matchbound.counts.tally import JointTally, Tally, join
-from matchbound.counts.unit_curve import sorted_curve, unit_curve
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.matching import Matched, match

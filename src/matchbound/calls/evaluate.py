@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from matchbound.arraytypes import FloatArray
 from matchbound.counting.run import RunOptions
 from matchbound.counting.sources import AnySource, recount_of, source_of
+from matchbound.counts.curve import sorted_curve, unit_curve
 from matchbound.counts.tally import Tally
-from matchbound.counts.unit_curve import sorted_curve, unit_curve
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.readers.read import Readable

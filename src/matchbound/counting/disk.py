@@ -37,9 +37,8 @@ from matchbound.counts.cells import (
     tally_of_rows,
     words_of,
 )
-from matchbound.counts.curve import SteppedCurve, both_kinds, curve_of_tally
+from matchbound.counts.curve import SteppedCurve, both_kinds, curve_of_tally, too_many_steps
 from matchbound.counts.tally import Tally
-from matchbound.counts.unit_curve import too_many_steps
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.labels import Coded, coded_values, merge
 from matchbound.errors import DataError, MatchboundError, UsageError

@@ -28,9 +28,8 @@ from matchbound.counting.pairs import (
 )
 from matchbound.counting.run import RunOptions
 from matchbound.counts.cells import tally_of_rows
-from matchbound.counts.curve import CurveTally, SortedCurve, curve_of_tally
+from matchbound.counts.curve import CurveTally, SortedCurve, curve_of_tally, too_many_steps
 from matchbound.counts.tally import AllPairs, Tally
-from matchbound.counts.unit_curve import too_many_steps
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError

@@ -44,6 +44,11 @@ class PairTable:
         np.add.at(total, self.second, self.count)
         return total
 
+    def partners(self, n_identities: int) -> IntArray:
+        """In how many pairs each identity is, shape (G,)."""
+        ends = np.bincount(self.first, minlength=n_identities) + np.bincount(self.second, minlength=n_identities)
+        return ends.astype(np.int64, copy=False)
+
     def look_up(self, other: PairTable | AllPairs, n_identities: int) -> IntArray:
         """The counts that `other` has for the pairs of this table, shape (P,); 0 where it has none."""
         if isinstance(other, AllPairs):

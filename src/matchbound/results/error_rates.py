@@ -66,8 +66,7 @@ def _partners(tally: Tally) -> IntArray:
     """With how many other identities each was compared; where pairs were not kept, with all that take part."""
     compared, size = tally.impostor.compared, tally.n_identities
     if isinstance(compared, PairTable):
-        ends = np.bincount(compared.first, minlength=size) + np.bincount(compared.second, minlength=size)
-        return ends.astype(np.int64)
+        return compared.partners(size)
     taking_part = tally.impostor.comparisons > 0
     return np.where(taking_part, np.count_nonzero(taking_part) - 1, 0).astype(np.int64)
 

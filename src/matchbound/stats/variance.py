@@ -176,7 +176,7 @@ def units_of(part: Part, places: Sequence[int]) -> tuple[Part, float]:
         reciprocal = (float((1.0 / instances).sum()) ** 2 - float((1.0 / instances**2).sum())) / 2.0
     else:
         assert compared is not None
-        partners = np.bincount(compared.first, minlength=size) + np.bincount(compared.second, minlength=size)
+        partners = compared.partners(size)
         reciprocal = float((1.0 / compared.count).sum())
     shares = [_shares(part, k) for k in places]
     units = float(partners.sum()) / 2.0
