@@ -51,12 +51,19 @@ class Metric:
     settings: tuple[str, ...] = ()
 
 
-def _costs(name: str) -> Read:
-    return lambda curve, asked: getattr(curve, name)(**asked)
+def _from(home: Home, name: str, *needed: str, optional: tuple[str, ...] = ()) -> dict[Home, Read]:
+    """From an attribute of the result, or a method with what the claim says of these arguments."""
+
+    def read(result: Any, asked: Mapping[str, Any]) -> Any:
+        found = getattr(result, name)
+        given = {key: asked[key] for key in optional if key in asked}
+        return found(*(asked[key] for key in needed), **given) if callable(found) else found
+
+    return {home: read}
 
 
-def _at_prior(name: str) -> Read:
-    return lambda rates, asked: getattr(rates, name)(asked.get("prior"))
+def _with_failures(name: str) -> dict[Home, Read]:
+    return {"rates": lambda rates, asked: getattr(rates.generalised(asked["failures"]), name)}
 
 
 def _gap(rate: str) -> dict[Home, Read]:
@@ -70,67 +77,52 @@ def _ratio(rate: str) -> dict[Home, Read]:
     }
 
 
-_BOTH = (("far", "fmr"), ("frr", "fnmr"))
+def _fpir_at_size(found: Any, asked: Mapping[str, Any]) -> Any:
+    return found.at_gallery_size(int(asked["given"]), asked["threshold"])
+
+
+def _cmc_at_size(found: Any, asked: Mapping[str, Any]) -> Any:
+    return found.at_gallery_size(int(asked["given"]), rank=1)
+
+
 _COSTS = ("prior", "cost_miss", "cost_false_accept")
+_PRIOR, _RANK = ("prior",), ("rank",)
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
-        Metric("far", "FAR", {"rates": lambda rates, _: rates.far}, aliases=("fmr",)),
-        Metric("frr", "FRR", {"rates": lambda rates, _: rates.frr}, aliases=("fnmr",)),
-        Metric("precision", "precision", {"rates": _at_prior("precision")}, settings=("prior",)),
-        Metric("recall", "recall", {"rates": lambda rates, _: rates.recall()}),
-        Metric("f1", "F1", {"rates": _at_prior("f1")}, settings=("prior",)),
-        Metric("hter", "HTER", {"rates": lambda rates, _: rates.hter()}),
-        Metric("gfar", "GFAR", {"rates": lambda rates, asked: rates.generalised(asked["failures"]).gfar}),
-        Metric("gfrr", "GFRR", {"rates": lambda rates, asked: rates.generalised(asked["failures"]).gfrr}),
-        Metric(
-            "frr@far", "FRR at FAR", {"curve": lambda curve, asked: curve.at_far(asked["given"])}, "rate", ("fnmr@fmr",)
-        ),
-        Metric(
-            "far@frr", "FAR at FRR", {"curve": lambda curve, asked: curve.at_frr(asked["given"])}, "rate", ("fmr@fnmr",)
-        ),
-        Metric("eer", "EER", {"curve": lambda curve, _: curve.eer()}),
-        Metric("auc", "AUC", {"curve": lambda curve, _: curve.auc()}, "area"),
-        Metric("mindcf", "minDCF", {"curve": _costs("min_dcf")}, "cost", settings=_COSTS),
-        Metric("actdcf", "actDCF", {"curve": _costs("actual_dcf")}, "cost", settings=_COSTS),
-        Metric("cllr", "Cllr", {"curve": lambda curve, _: curve.cllr()}, "cost"),
-        Metric("mincllr", "minCllr", {"curve": lambda curve, _: curve.min_cllr()}, "cost"),
-        *(
-            Metric(name, title, {"searches": read})
-            for name, title, read in (
-                ("fpir", "FPIR", lambda found, asked: found.fpir(asked["threshold"])),
-                ("fnir", "FNIR", lambda found, asked: found.fnir(asked["threshold"], asked.get("rank", 1))),
-                ("cmc", "CMC", lambda found, asked: found.cmc(asked.get("rank", 1))),
-                (
-                    "fnir@fpir",
-                    "FNIR at FPIR",
-                    lambda found, asked: found.fnir_at_fpir(asked["given"], asked.get("rank", 1)),
-                ),
-                (
-                    "fpir@size",
-                    "FPIR at size",
-                    lambda found, asked: found.at_gallery_size(int(asked["given"]), asked["threshold"]),
-                ),
-                ("cmc@size", "CMC at size", lambda found, asked: found.at_gallery_size(int(asked["given"]), rank=1)),
-            )
-        ),
-        Metric(
-            "selectivity",
-            "selectivity",
-            {"searches": lambda found, asked: found.selectivity(asked["threshold"])},
-            "cost",
-        ),
-        Metric("dfpir", "FPIR difference", {"comparison": lambda both, _: both.fpir}, "points"),
-        Metric("dfnir", "FNIR difference", {"comparison": lambda both, _: both.fnir}, "points"),
-        Metric("dcmc", "CMC difference", {"comparison": lambda both, _: both.cmc}, "points"),
-        Metric("dfar", "FAR difference", {"comparison": lambda both, _: both.far}, "points", ("dfmr",)),
-        Metric("dfrr", "FRR difference", {"comparison": lambda both, _: both.frr}, "points", ("dfnmr",)),
-        Metric("deer", "EER difference", {"comparison": lambda both, _: both.eer}, "points"),
-        *(Metric(f"{rate} gap", f"{rate.upper()} gap", _gap(rate), "points", (f"{iso} gap",)) for rate, iso in _BOTH),
-        *(
-            Metric(f"{rate} ratio", f"{rate.upper()} ratio", _ratio(rate), "ratio", (f"{iso} ratio",))
-            for rate, iso in _BOTH
-        ),
+        Metric("far", "FAR", _from("rates", "far"), aliases=("fmr",)),
+        Metric("frr", "FRR", _from("rates", "frr"), aliases=("fnmr",)),
+        Metric("precision", "precision", _from("rates", "precision", optional=_PRIOR), settings=_PRIOR),
+        Metric("recall", "recall", _from("rates", "recall")),
+        Metric("f1", "F1", _from("rates", "f1", optional=_PRIOR), settings=_PRIOR),
+        Metric("hter", "HTER", _from("rates", "hter")),
+        Metric("gfar", "GFAR", _with_failures("gfar")),
+        Metric("gfrr", "GFRR", _with_failures("gfrr")),
+        Metric("frr@far", "FRR at FAR", _from("curve", "at_far", "given"), aliases=("fnmr@fmr",)),
+        Metric("far@frr", "FAR at FRR", _from("curve", "at_frr", "given"), aliases=("fmr@fnmr",)),
+        Metric("eer", "EER", _from("curve", "eer")),
+        Metric("auc", "AUC", _from("curve", "auc"), "area"),
+        Metric("mindcf", "minDCF", _from("curve", "min_dcf", optional=_COSTS), "cost", settings=_COSTS),
+        Metric("actdcf", "actDCF", _from("curve", "actual_dcf", optional=_COSTS), "cost", settings=_COSTS),
+        Metric("cllr", "Cllr", _from("curve", "cllr"), "cost"),
+        Metric("mincllr", "minCllr", _from("curve", "min_cllr"), "cost"),
+        Metric("fpir", "FPIR", _from("searches", "fpir", "threshold")),
+        Metric("fnir", "FNIR", _from("searches", "fnir", "threshold", optional=_RANK)),
+        Metric("cmc", "CMC", _from("searches", "cmc", optional=_RANK)),
+        Metric("fnir@fpir", "FNIR at FPIR", _from("searches", "fnir_at_fpir", "given", optional=_RANK)),
+        Metric("fpir@size", "FPIR at size", {"searches": _fpir_at_size}),
+        Metric("cmc@size", "CMC at size", {"searches": _cmc_at_size}),
+        Metric("selectivity", "selectivity", _from("searches", "selectivity", "threshold"), "cost"),
+        Metric("dfpir", "FPIR difference", _from("comparison", "fpir"), "points"),
+        Metric("dfnir", "FNIR difference", _from("comparison", "fnir"), "points"),
+        Metric("dcmc", "CMC difference", _from("comparison", "cmc"), "points"),
+        Metric("dfar", "FAR difference", _from("comparison", "far"), "points", ("dfmr",)),
+        Metric("dfrr", "FRR difference", _from("comparison", "frr"), "points", ("dfnmr",)),
+        Metric("deer", "EER difference", _from("comparison", "eer"), "points"),
+        Metric("far gap", "FAR gap", _gap("far"), "points", ("fmr gap",)),
+        Metric("frr gap", "FRR gap", _gap("frr"), "points", ("fnmr gap",)),
+        Metric("far ratio", "FAR ratio", _ratio("far"), "ratio", ("fmr ratio",)),
+        Metric("frr ratio", "FRR ratio", _ratio("frr"), "ratio", ("fnmr ratio",)),
     )
 }
 # Names and aliases as a claim writes them, without spaces, and the metric each means.
