@@ -17,7 +17,7 @@ from matchbound.results.interval import Interval
 from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule
 from matchbound.show.numbers import percent
 from matchbound.stats import gallery_sizes as sizes
-from matchbound.stats.budget import LatentPair, point_limits
+from matchbound.stats.budget import RateModels, point_limits
 from matchbound.stats.dyadic import effective_number
 from matchbound.stats.gallery_sizes import HitList
 from matchbound.stats.intervals import effective_n, ndtr, ndtri, normal_quantile, t_quantile, wilson
@@ -251,7 +251,7 @@ def _budget(point: FnirAtFpir, ask: Ask) -> Limits:
 
     The people searched for are different, so that the errors of both rates are taken as independent.
     """
-    pair = LatentPair(point.fpir.latent_model(point._of(ask)), point.fnir.latent_model("fixed"), 0.0)
+    pair = RateModels(point.fpir.latent_model(point._of(ask)), point.fnir.latent_model("fixed"))
     deviates = point.fpir.deviate(ask.tail), point.fnir.deviate(ask.tail)
     (low,), (high,) = point_limits(curve_of_searches(*point.scores), [pair], np.array([point.target]), deviates)
     expected = point.target * point.fpir.searches
