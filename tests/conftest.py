@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import matchbound as mb
+from matchbound.cli import main
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE / "data"
@@ -56,6 +57,17 @@ def golden_expected() -> dict[str, Any]:
     with open(DATA / "expected.json") as stream:
         expected: dict[str, Any] = json.load(stream)
     return expected
+
+
+def run_json(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> dict[str, Any]:
+    """The JSON that a command prints, in which NaN and infinity never stand."""
+
+    def constant(name: str) -> float:
+        raise AssertionError(f"{name} in JSON")
+
+    assert main([*words, "--format", "json"]) == code
+    document: dict[str, Any] = json.loads(capsys.readouterr().out, parse_constant=constant)
+    return document
 
 
 @pytest.fixture(scope="session")

@@ -48,19 +48,10 @@ def test_closed_streams_and_odd_places(table: Path) -> None:
     code, _, said = shell("M >&-", table)
     assert code == 1
     assert "standard output" in said
-    assert shell("M >&- 2>&-", table)[0] == 1
     assert shell("M --output there.txt >&- 2>&-", table)[0] == 0
     assert (table.parent / "there.txt").read_text() == wanted
     assert shell("M --output /dev/stdout | cat", table)[:2] == (0, wanted)
-    assert shell("M --output /dev/null", table)[:2] == (0, "")
-
-
-@pytest.mark.parametrize("place", ["/", "."])
-def test_a_folder_is_no_place_to_write(place: str, table: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["evaluate", str(table), "--threshold", "0.5", "--output", place]) == 1
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert "cannot be written (it is a folder; name a file)" in said.err
+    assert main(["evaluate", str(table), "--threshold", "0.5", "-q", "--output", "/dev/null"]) == 0
 
 
 @pytest.mark.parametrize("columns", ["0", "-3", "x", "1"])

@@ -96,26 +96,6 @@ def test_members_of_other_packages_are_answered() -> None:
         curve.eer().estimat  # noqa: B018
 
 
-@pytest.mark.parametrize(
-    ("words", "hint"),
-    [
-        (["evaluate", FILE, "--threshold", "0.4", "--alpha", "0.1"], "use --level"),
-        (["evaluate", FILE, "--threshold", "0.4", "--random-state", "1"], "use --seed"),
-        (["evaluate", FILE, "--fmr", "0.1"], "an option of matchbound plan, roc, groups"),
-        (["groups", FILE, "--threshold", "0.4", "--n-boot", "9"], "not of groups"),
-        (["roc", FILE, "--fta", "1/9"], "an option of matchbound evaluate or report"),
-        (["roc", FILE, "--json"], "use --format json"),
-    ],
-)
-def test_options_of_other_tools_and_verbs_are_answered(
-    words: list[str], hint: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(words) == 2
-    error = capsys.readouterr().err
-    assert hint in error
-    assert "Did you mean" not in error
-
-
 def test_fmr_and_fnmr_are_far_and_frr_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     answers = []
     for far, frr in (("--far", "--frr"), ("--fmr", "--fnmr")):
