@@ -20,6 +20,7 @@ from matchbound.errors import spelled
 from matchbound.files.opening import Input
 from matchbound.readers import infer, tables, text
 from matchbound.readers.layouts import lists
+from matchbound.readers.options import Options
 from matchbound.readers.read import is_trial_list
 from naive_readers import components_by_search, fields_by_line, map_by_line
 
@@ -144,7 +145,7 @@ def test_scores_are_joined_by_name(scores: list[tuple[str, str, str]], wanted: l
         )
     if expected is None:
         expected = [float(known[pair][0][1]) for pair in wanted]
-    assert told(lambda: lists.read_kaldi([keys, listed]).score.tolist()) == expected
+    assert told(lambda: lists.read_kaldi([keys, listed], Options()).score.tolist()) == expected
 
 
 def test_sides_of_segments(tmp_path: Path) -> None:

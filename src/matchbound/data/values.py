@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.errors import DataError, UsageError, argument, plainly
+from matchbound.errors import DataError, argument, plainly
 from matchbound.notes import Note
 
 # Memory is given back after each of so many columns, or after so many of them.
@@ -152,12 +152,6 @@ def check_finite(
         row = int(bad[0])
         more = f" ({bad.size} are not finite numbers)" if bad.size > 1 else ""
         raise DataError(f"{said(row)} {values[row]}{more}; {remedy}")
-
-
-def check_missing(missing: str) -> None:
-    """Raise unless `missing` names what to do about missing scores."""
-    if missing not in MISSING:
-        raise UsageError(f"missing must be one of {', '.join(MISSING)}; got {missing!r}")
 
 
 def rejected_score(score: FloatArray, distance: bool) -> float:

@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import Coded, coded_labels, merge
 from matchbound.errors import DataError, MissingExtraError, argument, plainly
 from matchbound.files.opening import Input, open_input
+from matchbound.readers.options import Labels, Options
 from matchbound.readers.roles import PairRoles, plain, repeated
-from matchbound.readers.tables import Options, Table, check_similarity, from_table, named, readable
+from matchbound.readers.tables import Table, from_table, named, readable
 from matchbound.scratch import room_for
 
 PIECE_BYTES = 16 << 20
@@ -156,13 +157,7 @@ def _table(source: str, arrays: Mapping[str, NDArray[Any]]) -> Table:
     return Table(source, pa.table(columns))
 
 
-def read_npy(
-    source: Input,
-    *,
-    distance: bool | None = None,
-    similarity: Similarity = "cosine",
-    labels: str | os.PathLike[str] | ArrayLike | None = None,
-) -> Embeddings:
+def read_npy(source: Input, options: Options) -> Embeddings:
     """Embeddings from an array of shape (rows, dimensions) and labels: an array, or a file of them.
 
     Without `labels`, a file beside an array on disk is looked for: for ``faces.npy`` these are ``faces.labels.txt``,
@@ -171,6 +166,7 @@ def read_npy(
     vectors = load_npy(source)
     if vectors.ndim != 2:
         raise DataError(f"{source.name} has shape {vectors.shape}; embeddings have shape (rows, dimensions)")
+    labels = options.labels
     if labels is None and source.path is not None:
         labels = _labels_beside(source.path)
     if labels is None:
@@ -182,7 +178,7 @@ def read_npy(
         )
     column = load_labels(labels, vectors.shape[0], source.name)
     identities, (codes,) = merge(column)
-    kind = check_similarity(source.name, distance, similarity)
+    kind = options.kind(source.name)
     notes = column.notes("identity")
     return named(source.name, lambda: Embeddings.from_codes(vectors, identities, codes, kind, notes=notes))
 
@@ -193,7 +189,7 @@ def _labels_beside(path: Path) -> Path | None:
     return next((place for place in beside if place != path and place.is_file()), None)
 
 
-def load_labels(labels: Input | str | os.PathLike[str] | ArrayLike, rows: int, of: str) -> Coded:
+def load_labels(labels: Labels, rows: int, of: str) -> Coded:
     """Labels from an array, an ``.npy`` file or a text file with one label per line."""
     if not isinstance(labels, (Input, str, os.PathLike)):
         name, column = "labels", coded_labels(labels, "labels")
@@ -224,13 +220,7 @@ def _labels_of_text(source: Input, rows: int, of: str) -> Coded:
     return coded_labels(texts[begin:], source.name, lambda row: f"{source.name}, line {begin + row + 1}: the label")
 
 
-def read_directory(
-    path: Path,
-    options: Options,
-    *,
-    labels: str | os.PathLike[str] | ArrayLike | None = None,
-    max_bytes: int | None = None,
-) -> Comparisons | Embeddings:
+def read_directory(path: Path, options: Options) -> Comparisons | Embeddings:
     """A directory: Parquet files that make one table; one array with labels; or a folder an identity.
 
     In the last layout ``alice/1.npy`` is a vector of identity ``alice``, instance ``1``.
@@ -238,18 +228,17 @@ def read_directory(
     files = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith((".", "_")))
     if not files:
         raise DataError(f"{path} is a directory without files")
-    tables = [open_input(p, max_bytes) for p in files if p.suffix in (".parquet", ".pq")]
+    tables = [open_input(p, options.max_bytes) for p in files if p.suffix in (".parquet", ".pq")]
     if tables:
         from matchbound.readers.parquet import read_parquet
 
         return read_parquet(tables, options)
     here = [p for p in files if p.parent == path]
     if len(here) == 1 and here[0].suffix == ".npz":
-        return read_arrays(open_input(here[0], max_bytes), options)
+        return read_arrays(open_input(here[0], options.max_bytes), options)
     main = [p for p in here if p.suffix == ".npy" and plain(p.stem) in _VECTORS]
     if len(main) == 1:
-        array = open_input(main[0], max_bytes)
-        return read_npy(array, distance=options.distance, similarity=options.similarity, labels=labels)
+        return read_npy(open_input(main[0], options.max_bytes), options)
     nested = [p for p in files if p.suffix == ".npy" and p.parent != path]
     if nested:
         return _folders(path, nested, options.kind(str(path)))

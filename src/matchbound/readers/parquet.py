@@ -14,8 +14,9 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.errors import DataError, plainly
 from matchbound.files.opening import MAX_BYTES, MAX_RATIO, Input
+from matchbound.readers.options import Options
 from matchbound.readers.roles import PairRoles, RowRoles
-from matchbound.readers.tables import Options, Table, build, build_embeddings, readable, vector_type, vectors_of
+from matchbound.readers.tables import Table, build, build_embeddings, readable, vector_type, vectors_of
 from matchbound.scratch import room_for
 
 BATCH_BYTES = 8 << 20

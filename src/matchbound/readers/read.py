@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from matchbound.data.comparisons import REPEATS, Comparisons, Repeats
-from matchbound.data.embeddings import SIMILARITIES, Embeddings, Similarity
+from matchbound.data.comparisons import Comparisons, Repeats
+from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.errors import DataError, UsageError, argument
 from matchbound.files.opening import (
     AnyPath,
@@ -26,29 +24,40 @@ from matchbound.files.opening import (
     watching,
 )
 from matchbound.notes import Note
+from matchbound.readers.options import options_of
 from matchbound.readers.roles import PairRoles, UnknownColumnsError
 from matchbound.readers.scan import ScoreFile
-from matchbound.readers.tables import GENUINE_WORDS, Options, build_comparisons, from_table, is_frame
+from matchbound.readers.tables import GENUINE_WORDS, build_comparisons, from_table, is_frame
 from matchbound.readers.text import NUMBER, read_delimited, read_list, split_line
 
 __all__ = ["READERS", "file_digest", "read"]
 
-# Readers by name, and the module of `matchbound.readers.layouts` with `read_…` for each.
-READERS: dict[str, str] = {
-    "voxceleb": "lists",
-    "kaldi": "lists",
-    "kaldi-ark": "vectors",
-    "sre": "lists",
-    "bob4": "lists",
-    "bob5": "lists",
-    "bob-csv": "lists",
-    "pyeer": "lists",
-    "lfw": "lists",
-    "ijb": "lists",
-    "matrix": "vectors",
-    "splink": "splink",
+# Readers by name: the module of `matchbound.readers.layouts` with `read_…` for each, and the options that it takes.
+READERS: dict[str, tuple[str, str]] = {
+    "voxceleb": ("lists", "identity_regex missing"),
+    "kaldi": ("lists", "map identity_regex missing"),
+    "kaldi-ark": ("vectors", "map identity_regex"),
+    "sre": ("lists", "map identity_regex missing"),
+    "bob4": ("lists", "missing"),
+    "bob5": ("lists", "missing"),
+    "bob-csv": ("lists", "group missing"),
+    "pyeer": ("lists", ""),
+    "lfw": ("lists", "missing"),
+    "ijb": ("lists", "missing"),
+    "matrix": ("vectors", "labels column_labels"),
+    "splink": ("splink", "labels score truth unique_id blocked"),
 }
-
+# What a file without a reader is, by its kind, and the options that it takes.
+TABLE = "columns group missing"
+KINDS = {
+    "text": ("a delimited text file", f"{TABLE} delimiter"),
+    "parquet": ("a Parquet file", TABLE),
+    "arrow": ("an Arrow file", TABLE),
+    "json": ("a file of JSON lines", TABLE),
+    "npy": ("an .npy file", "labels"),
+    "hdf5": ("an HDF5 file", TABLE),
+    "zip": ("an .npz file", TABLE),
+}
 # Those whose files may be told apart by their first lines: the trials, and scores.
 TRIAL_LISTS = ("voxceleb", "kaldi")
 
@@ -130,17 +139,12 @@ def read(
     >>> len(data)
     2
     """
-    for name, value, allowed in (
-        ("similarity", similarity, SIMILARITIES),
-        ("reader", reader, (None, *READERS)),
-        ("repeats", repeats, (None, *REPEATS)),
-    ):
-        if value not in allowed:
-            raise UsageError(f"{name} must be one of {', '.join(word for word in allowed if word)}; got {value!r}")
+    if reader not in (None, *READERS):
+        raise UsageError(f"reader must be one of {', '.join(READERS)}; got {reader!r}")
     if distance is not None and not isinstance(distance, bool):
         raise UsageError(f"distance must be True, False or None; got {distance!r}")
     with watching() as opened:
-        data = _read(path, reader, distance=distance, similarity=similarity, repeats=repeats, **options)
+        data = _read(path, reader, {"distance": distance, "similarity": similarity, "repeats": repeats, **options})
     origins = {source.name: source.origin for source in opened}
     for origin in origins.values():
         origin.check()
@@ -191,113 +195,104 @@ def physical_memory() -> float:
         return float("inf")
 
 
-def _read(path: Any, reader: str | None, **options: Any) -> Data:
+def _read(path: Any, reader: str | None, given: dict[str, Any]) -> Data:
     """The data, by the reader that was named or the content of the file."""
     if is_frame(path) and not isinstance(path, (str, os.PathLike)):
         from matchbound.readers.containers import load_frame
 
         if reader is not None:
             raise UsageError("reader names a file layout; a data frame is read by its columns")
-        return _call(from_table, load_frame(path), "a data frame", **options)
+        return from_table(load_frame(path), options_of("a data frame", TABLE, given))
     paths = _paths(path)
-    max_bytes = _bytes(options.pop("max_bytes", None))
+    given = {**given, "max_bytes": _bytes(given.get("max_bytes"))}
     if reader is not None:
-        inputs = [Input(str(p), Path(p)) if _is_dir(p) else open_input(p, max_bytes) for p in paths]
-        return _read_as(reader, inputs, **options)
+        inputs = [Input(str(p), Path(p)) if _is_dir(p) else open_input(p, given["max_bytes"]) for p in paths]
+        return _read_as(reader, inputs, given)
     if len(paths) == 1 and _is_dir(paths[0]):
         from matchbound.readers.arrays import read_directory
 
-        return _call(read_directory, Path(paths[0]), "a directory", max_bytes=max_bytes, **options)
+        return read_directory(Path(paths[0]), options_of("a directory", f"{TABLE} labels", given))
     if len(paths) == 1 and is_address(paths[0]):
         files = find_remote(os.fspath(paths[0])).files
         if files is not None:
             paths = [file for file in files if file.endswith((".parquet", ".pq"))]
             if not paths:
                 raise DataError(f"{path} is a directory without Parquet files; give the address of a file")
-    inputs = [open_input(place, max_bytes) for place in paths]
-    return _by_content(inputs[0], **options) if len(inputs) == 1 else _several(inputs, **options)
+    inputs = [open_input(place, given["max_bytes"]) for place in paths]
+    return _by_content(inputs, given)
 
 
-def _by_content(source: Input, **options: Any) -> Data:
-    """The data of one file, by what it holds."""
-    kind = source.kind
+def _by_content(inputs: list[Input], given: dict[str, Any]) -> Data:
+    """The data of a file, or of several that belong together, by what they hold."""
+    source, kinds = inputs[0], [source.kind for source in inputs]
+    kind = kinds[0]
+    if len(inputs) > 1 and set(kinds) != {"parquet"}:
+        by = recognised(inputs)
+        if by is not None:
+            return _read_recognised(*by, given)
+        if len(inputs) > 2 or kind != "npy" or kinds[1] not in ("npy", "text"):
+            raise UsageError(
+                f"{len(inputs)} files need a reader that takes several ({', '.join(READERS)}); without one give a "
+                "single file, Parquet files, or an .npy file and its labels (join text files into one)"
+            )
+        given = {**given, "labels": inputs[1]}
     if kind == "empty":
         raise DataError(f"{source.name} is empty")
     if kind == "text":
-        return _of_text(source, **options)
+        return _of_text(source, given)
     if source.piped and kind != "json":
         raise DataError(f"{source.name} holds binary data ({kind}); only text can be read from a pipe")
     from matchbound.readers.arrays import read_arrays, read_npy
-    from matchbound.readers.containers import load_arrow, load_json_lines
+    from matchbound.readers.containers import load_table
     from matchbound.readers.parquet import read_parquet
 
+    options = options_of(*KINDS[kind], given)
     if kind == "parquet":
-        return _call(read_parquet, [source], "a Parquet file", **options)
-    if kind == "arrow":
-        return _call(from_table, load_arrow(source), "an Arrow file", **options)
-    if kind == "json":
-        return _call(from_table, load_json_lines(source), "a file of JSON lines", **options)
-    if kind == "npy":
-        return _call(read_npy, source, "an .npy file", **options)
-    return _call(read_arrays, source, "an HDF5 file" if kind == "hdf5" else "an .npz file", **options)
+        return read_parquet(inputs, options)
+    if kind in ("arrow", "json"):
+        return from_table(load_table(source), options)
+    return read_npy(source, options) if kind == "npy" else read_arrays(source, options)
 
 
-def _of_text(source: Input, **options: Any) -> Data:
+def _of_text(source: Input, given: dict[str, Any]) -> Data:
     """A list that can be only one thing, by its first line, or a table with a header."""
     line = source.first_text[:10_000]
     delimiter = next((mark for mark in (",", ";") if mark in line), None)
     fields = [field.lower() for field in split_line(line, delimiter)]
     holds = ["genuine" if field in GENUINE_WORDS else "score" if NUMBER.match(field) else "" for field in fields]
-    if sorted(holds) == ["genuine", "score"] and not any(
-        options.get(name) for name in ("columns", "group", "delimiter")
-    ):
+    if sorted(holds) == ["genuine", "score"] and not any(given.get(name) for name in ("columns", "group", "delimiter")):
         table = read_list(source, (" ".join(holds),), delimiter=delimiter)
-        data = build_comparisons(table, PairRoles("score", genuine="genuine"), bool(options.get("distance")))
+        roles = PairRoles("score", genuine="genuine")
+        data = build_comparisons(table, roles, options_of(*KINDS["text"], given))
         what = "label and score" if holds[0] == "genuine" else "score and label"
         return _noted(data, "no-header", f"the file has no header: its lines were read as {what}")
     by = recognised([source])
     if by is not None and by[0] != "splink":
-        return _read_recognised(*by, **options)
+        return _read_recognised(*by, given)
     try:
-        return _call(read_delimited, source, "a delimited text file", **options)
+        return read_delimited(source, options_of(*KINDS["text"], given))
     except UnknownColumnsError:
         if by is None:
             raise
-        return _read_recognised(*by, **options)
+        return _read_recognised(*by, given)
 
 
-def _several(inputs: list[Input], **options: Any) -> Data:
-    """Several plain files: an array and its labels, the parts of one Parquet table, or what a known tool writes."""
-    kinds = [source.kind for source in inputs]
-    if all(kind == "parquet" for kind in kinds):
-        from matchbound.readers.parquet import read_parquet
-
-        return _call(read_parquet, inputs, "Parquet files", **options)
-    if len(inputs) == 2 and kinds[0] == "npy" and kinds[1] in ("npy", "text"):
-        return _by_content(inputs[0], labels=inputs[1], **options)
-    by = recognised(inputs)
-    if by is not None:
-        return _read_recognised(*by, **options)
-    raise UsageError(
-        f"{len(inputs)} files need a reader that takes several ({', '.join(READERS)}); without one give a single "
-        "file, Parquet files, or an .npy file and its labels (join text files into one)"
-    )
-
-
-def _read_as(reader: str, inputs: list[Input], **options: Any) -> Data:
+def _read_as(reader: str, inputs: list[Input], given: dict[str, Any]) -> Data:
     """The data by a reader of the table of readers; files of known tools may be given in any order."""
     by = recognised(inputs) if reader in TRIAL_LISTS else None
     if by is not None and by[0] == reader:
         inputs = by[1]
-    module = import_module(f"matchbound.readers.layouts.{READERS[reader]}")
-    return _call(getattr(module, f"read_{reader.replace('-', '_')}"), inputs, f"reader {reader!r}", **options)
+    module, takes = READERS[reader]
+    function = getattr(import_module(f"matchbound.readers.layouts.{module}"), f"read_{reader.replace('-', '_')}")
+    data: Data = function(inputs, options_of(f"reader {reader!r}", takes, given))
+    return data
 
 
-def _read_recognised(reader: str, inputs: list[Input], **options: Any) -> Data:
+def _read_recognised(reader: str, inputs: list[Input], given: dict[str, Any]) -> Data:
     """The data by a reader that was recognised, with a note that says so."""
     names = ", ".join(own_names([source.name for source in inputs]))
     text = f"the layout was recognised: {names} read with {argument('reader', reader)}"
-    return _noted(_read_as(reader, inputs, **options), "recognised", text)
+    return _noted(_read_as(reader, inputs, given), "recognised", text)
 
 
 def _noted(data: Data, code: str, text: str) -> Data:
@@ -357,34 +352,3 @@ def _bytes(value: Any) -> int | None:
     if value is not None and not (digits.isascii() and digits.isdigit() and int(digits)):
         raise UsageError(f"max_bytes must be a whole number of bytes; got {value!r}")
     return None if value is None else int(digits)
-
-
-def _call(function: Callable[..., Data], first: Any, what: str, **options: Any) -> Data:
-    """Call a reader with the options that it takes; others are an error that lists the right ones.
-
-    A reader of plain tables takes what may be said of any table as one argument, `Options`.
-    """
-    parameters = inspect.signature(function).parameters
-    takes = {p.name: str(p.annotation) for p in parameters.values() if p.kind is p.KEYWORD_ONLY}
-    general = {f.name: str(f.type) for f in fields(Options)} if "options" in parameters else {}
-    for name in ("similarity", "repeats"):  # of `read` itself
-        if name not in {**general, **takes}:
-            options.pop(name, None)
-    for name, value in options.items():
-        _check_kind(name, value, {**general, **takes}, what)
-    if general:
-        options["options"] = Options(**{name: options.pop(name) for name in general if name in options})
-    return function(first, **options)
-
-
-def _check_kind(name: str, value: Any, takes: Mapping[str, str], what: str) -> None:
-    """An option that a reader does not take, or of a wrong kind, is an error and not a surprise."""
-    if name not in takes:
-        own = [word for word in takes if word not in ("distance", "similarity", "repeats", "max_bytes")]
-        raise UsageError(f"{what} takes no option {name!r}; it takes {', '.join(own) or 'none'}")
-    if value is None or name in ("distance", "similarity", "repeats"):
-        return
-    if takes[name] in ("str", "str | None") and not isinstance(value, str):
-        raise UsageError(f"{name} must be text; got {value!r}")
-    if isinstance(value, Mapping) and "Map" not in takes[name]:
-        raise UsageError(f"{name} takes one value; got {value!r}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -16,12 +16,13 @@ from matchbound.arraytypes import BoolArray, FloatArray, LabelArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import Coded, coded_labels, coded_values, merge, text_array
-from matchbound.data.values import FAILED, check_finite, check_missing, first_null, rejected_score, values_of
-from matchbound.errors import DataError, MatchboundError, UsageError, argument, plainly, shorten
+from matchbound.data.values import FAILED, check_finite, first_null, rejected_score, values_of
+from matchbound.errors import DataError, MatchboundError, argument, plainly, shorten
 from matchbound.files.opening import Input, opened_inputs
 from matchbound.notes import Note
 from matchbound.readers.infer import infer_identities
-from matchbound.readers.roles import DECISIONS, PairRoles, RowRoles, find_roles, plain
+from matchbound.readers.options import Options
+from matchbound.readers.roles import DECISIONS, PairRoles, RowRoles, plain
 
 T = TypeVar("T")
 
@@ -204,28 +205,6 @@ class Table:
         return known[codes].astype(np.bool_) if known.size else np.empty(0, dtype=np.bool_)
 
 
-@dataclass(frozen=True)
-class Options:
-    """What a caller says of a plain table; see `matchbound.read`."""
-
-    distance: bool | None = None
-    similarity: Similarity = "cosine"
-    columns: Mapping[str, str | None] | None = None
-    group: str | None = None
-    missing: str = "error"
-
-    def roles(self, names: Sequence[str], source: str, hint: str = "") -> PairRoles | RowRoles:
-        """What the columns of a table are; `hint` is added to the error where they are not known."""
-        try:
-            return find_roles(names, source, columns=self.columns, group=self.group)
-        except DataError as error:
-            raise type(error)(f"{error.marked}{hint}") from None
-
-    def kind(self, source: str) -> Similarity:
-        """How embeddings are scored, which `distance` must not contradict."""
-        return check_similarity(source, self.distance, self.similarity)
-
-
 def from_table(table: Table, options: Options) -> Comparisons | Embeddings:
     """Comparisons or Embeddings from a table, by what its columns are called (see `find_roles`)."""
     return build(table, options.roles(table.names, table.source), options)
@@ -233,29 +212,17 @@ def from_table(table: Table, options: Options) -> Comparisons | Embeddings:
 
 def build(table: Table, roles: PairRoles | RowRoles, options: Options) -> Comparisons | Embeddings:
     """Comparisons or Embeddings from a table whose columns are known."""
-    check_missing(options.missing)
     if not table.data.num_rows:
         raise DataError(f"{table.source} holds no rows")
     if isinstance(roles, RowRoles):
         return build_embeddings(table, roles, options.kind(table.source))
-    return build_comparisons(table, roles, options.distance, options.missing)
-
-
-def check_similarity(source: str, distance: bool | None, similarity: Similarity) -> Similarity:
-    """Embeddings are scored here: `distance` must not contradict `similarity`."""
-    if distance is not None and distance != (similarity == "euclidean"):
-        raise UsageError(
-            f"{source} holds embeddings, which are scored by {argument('similarity', similarity)}; use "
-            f"{argument('similarity', 'euclidean')} for distances, and leave out distance"
-        )
-    return similarity
+    return build_comparisons(table, roles, options)
 
 
 def build_comparisons(
     table: Table,
     roles: PairRoles,
-    distance: bool | None,
-    missing: str = "error",
+    options: Options,
     *,
     score: FloatArray | None = None,
     identity: Callable[[str], str] | None = None,
@@ -265,13 +232,13 @@ def build_comparisons(
     `score` are scores from another file, NaN where a row has none; `identity` leads from the name of an instance to its
     identity, empty where it is not known.
     """
-    small_is_same = roles.distance if distance is None else distance
+    small_is_same = roles.distance if options.distance is None else options.distance
     notes = [*table.notes]
     if score is None:
-        score = table.numbers(roles.score, may_miss=missing != "error")
-    if missing != "error":
-        table, score = _settled(table, score, roles.score, small_is_same, missing, notes)
-    if distance is None and roles.distance:
+        score = table.numbers(roles.score, may_miss=options.missing != "error")
+    if options.missing != "error":
+        table, score = _settled(table, score, roles.score, small_is_same, options.missing, notes)
+    if options.distance is None and roles.distance:
         notes.append(distance_note(roles.score))
     notes += roles.notes
     groups = [None if name is None else table.coded(name) for name in (roles.group_a, roles.group_b)]

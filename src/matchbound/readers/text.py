@@ -14,12 +14,13 @@ from typing import Any
 
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.data.values import FAILED, check_missing, in_one_piece, trim
+from matchbound.data.values import in_one_piece, trim
 from matchbound.errors import DataError, UsageError, argument, plainly, shorten
 from matchbound.files.opening import MAX_LINE, Input
 from matchbound.notes import Note
+from matchbound.readers.options import Options
 from matchbound.readers.roles import PairRoles, RowRoles, check_names
-from matchbound.readers.tables import Options, Table, build
+from matchbound.readers.tables import Table, build
 
 _DELIMITERS = ("\t", ",", ";", "|")
 # Columns of numbers that a text file may have: each takes kilobytes to read, however few the lines are.
@@ -66,22 +67,21 @@ class Layout:
         return (Note("decimal-commas", "numbers were read with decimal commas"),) if self.decimal == "," else ()
 
 
-def read_delimited(source: Input, options: Options, *, delimiter: str | None = None) -> Comparisons | Embeddings:
+def read_delimited(source: Input, options: Options) -> Comparisons | Embeddings:
     """Comparisons or embeddings from a delimited file with a header line.
 
-    `delimiter` is by default the one that the header uses most of tab, comma, semicolon and bar.
+    The delimiter is by default the one that the header uses most of tab, comma, semicolon and bar.
     """
-    if delimiter is not None and (not isinstance(delimiter, str) or len(delimiter) != 1):
-        raise UsageError(f"delimiter must be one character; got {delimiter!r}")
+    if options.delimiter is not None and len(options.delimiter) != 1:
+        raise UsageError(f"delimiter must be one character; got {options.delimiter!r}")
     at, header = read_header(source)
-    names, delimiter = split_header(header, source.name, delimiter)
+    names, delimiter = split_header(header, source.name, options.delimiter)
     roles = options.roles(names, source.name, hint(header, names, delimiter))
     if isinstance(roles, RowRoles) and roles.embedding is not None:
         raise DataError(
             f"{source.name}: the column {roles.embedding!r} cannot hold lists in a text file; write one column per "
             "number (feature_0, feature_1, …), or use Parquet or .npz"
         )
-    check_missing(options.missing)
     numbers = (roles.score,) if isinstance(roles, PairRoles) else roles.features
     layout = table_layout(source, names, roles.labels(), numbers, delimiter, at)
     return build(text_table(source, layout), roles, options)
@@ -337,6 +337,9 @@ def numbered_rows(source: Input, layout: Layout) -> Iterator[tuple[int, list[str
 
 def diagnose(source: Input, layout: Layout) -> None:
     """Find the first line that cannot be read, and say what is wrong with it."""
+    import pyarrow.csv as pa_csv
+
+    missing = set(pa_csv.ConvertOptions().null_values)
     between = layout.delimiter or " "
     begun = False
     place = {name: position for position, name in enumerate(layout.names)}
@@ -355,34 +358,25 @@ def diagnose(source: Input, layout: Layout) -> None:
         if layout.line and any("\r" in field for field in row):
             raise DataError(f"{source.name}, line {number}: there is a carriage return inside it; use usual line ends")
         for name in layout.numbers:
-            finite_number(row[place[name]], name, f"{source.name}, line {number}", layout.decimal)
+            text = row[place[name]].strip()
+            problem = "" if text in missing else _number_problem(text, layout.decimal)
+            if problem:
+                raise DataError(f"{source.name}, line {number}: {name} is {shorten(text)!r}{problem}")
     if not begun:
         raise DataError(f"{source.name} has a header and no rows" if layout.above else f"{source.name} is empty")
 
 
-def finite_number(text: str, name: str, where: str, decimal: str = ".") -> float:
-    """A finite number from text, or a DataError that says what stands there instead."""
-    text = text.strip()
-    if decimal == ",":
-        if "." in text:
-            raise DataError(
-                f"{where}: {name} is {shorten(text)!r}, and other rows have decimal commas; write one or the other"
-            )
-        text = text.replace(",", ".")
-    if NUMBER.match(text):
-        value = float(text)
-        if math.isfinite(value):
-            return value
-        raise DataError(f"{where}: {name} is {text}, too large for a number")
-    if not text:
-        raise DataError(f"{where}: {name} is missing; {FAILED}")
-    loose = as_float(text)
-    if loose is not None and math.isfinite(loose):
-        raise DataError(f"{where}: {name} is {shorten(text)!r}; write plain numbers")
-    if loose is None and text.lower() not in ("na", "n/a", "#n/a", "null", "none"):
-        remedy = "; write numbers with a decimal point" if _COMMA.match(text) else ""
-        raise DataError(f"{where}: {name} is {shorten(text)!r}, not a number{remedy}")
-    raise DataError(f"{where}: {name} is {shorten(text)}, not a finite number; {FAILED}")
+def _number_problem(text: str, decimal: str) -> str:
+    """What keeps a text from being read as a number, for the end of a message; empty where nothing does."""
+    if decimal == "," and "." in text:
+        return ", and other rows have decimal commas; write one or the other"
+    text = text.replace(decimal, ".")
+    value = as_float(text)
+    if NUMBER.match(text) or (value is not None and not math.isfinite(value)):
+        return ""
+    if value is not None:
+        return "; write plain numbers"
+    return ", not a number; write numbers with a decimal point" if _COMMA.match(text) else ", not a number"
 
 
 def as_float(text: str) -> float | None:

@@ -4,32 +4,29 @@ from __future__ import annotations
 
 import math
 import re
-from array import array
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.data.comparisons import Comparisons
-from matchbound.data.labels import Coded, coded_values, distinct_integers, label_mapping, merge
-from matchbound.data.values import FAILED, check_finite, check_missing
+from matchbound.data.labels import Coded, distinct_integers, label_mapping, merge
+from matchbound.data.values import FAILED, check_finite
 from matchbound.errors import DataError, UsageError, argument, plainly, shorten
-from matchbound.files.opening import AnyPath, Input, open_input
+from matchbound.files.opening import Input, open_input
 from matchbound.readers.arrays import load_npy
+from matchbound.readers.options import Options
 from matchbound.readers.roles import PairRoles, assigned, plain
-from matchbound.readers.tables import GENUINE_WORDS, Options, Table, build_comparisons, check_unseen, named, once
+from matchbound.readers.tables import GENUINE_WORDS, Table, build_comparisons, check_unseen, once
 from matchbound.readers.text import (
-    NUMBER,
     as_float,
-    finite_number,
     first_line,
     load_text_table,
     read_delimited,
     read_list,
     split_line,
 )
-
-IdentityMap = AnyPath | Mapping[str, str]
 
 # A trial list names two instances and says whether they show one identity.
 TRIALS = PairRoles("score", instance_a="instance_a", instance_b="instance_b", genuine="genuine")
@@ -60,56 +57,35 @@ CHECK_EVERY = 100_000
 MODEL = "(model)"
 
 
-def read_voxceleb(
-    inputs: Sequence[Input],
-    *,
-    distance: bool | None = None,
-    identity_regex: str | None = None,
-    missing: str = "error",
-) -> Comparisons:
+def read_voxceleb(inputs: Sequence[Input], options: Options) -> Comparisons:
     """A VoxCeleb trial list (``1 id10270/x6uYqmx31kE/00001.wav id10270/8jEAjG6SegY/00008.wav``) with scores.
 
     The speaker is the part of the path like ``id10270``, or else the first part. Scores are one per line in
     the order of the list, or lines with both paths and a score. A fourth column of the list can hold the score.
     """
-    trials, score_file, _ = _files(inputs, None, "voxceleb")
+    trials, score_file, _ = _files(inputs, "voxceleb", options)
     own = "_score" if score_file else "score"
     table = read_list(trials, ("genuine instance_a instance_b", f"genuine instance_a instance_b {own}"))
-    identity = _by_regex(identity_regex) if identity_regex is not None else _speaker_of_path
-    return _comparisons(table, score_file, identity, distance, "voxceleb", missing)
+    return _comparisons(table, score_file, identity_of(None, options) or _speaker_of_path, "voxceleb", options)
 
 
-def read_kaldi(
-    inputs: Sequence[Input],
-    *,
-    distance: bool | None = None,
-    map: IdentityMap | None = None,
-    identity_regex: str | None = None,
-    missing: str = "error",
-) -> Comparisons:
+def read_kaldi(inputs: Sequence[Input], options: Options) -> Comparisons:
     """Kaldi trials (``enroll test target``) with scores (``enroll test 0.98``).
 
     Identities come from `map` (a file of ``sample identity`` lines such as utt2spk, or a dictionary), or
     from `identity_regex` (its first group, searched in the sample name); what neither names is inferred from
     the target trials. One file with ``enroll test score target`` lines is read as well.
     """
-    trials, score_file, map_file = _files(inputs, map, "kaldi")
+    trials, score_file, map_file = _files(inputs, "kaldi", options)
     own = "_score" if score_file else "score"
     first = first_line(trials).split()
     label_last = len(first) == 4 and first[3].lower() in GENUINE_WORDS and as_float(first[2]) is not None
     four = f"instance_a instance_b {own} genuine" if label_last else f"instance_a instance_b genuine {own}"
     table = read_list(trials, ("instance_a instance_b genuine", four))
-    return _comparisons(table, score_file, identity_of(map_file, identity_regex), distance, "kaldi", missing)
+    return _comparisons(table, score_file, identity_of(map_file, options), "kaldi", options)
 
 
-def read_sre(
-    inputs: Sequence[Input],
-    *,
-    distance: bool | None = None,
-    map: IdentityMap | None = None,
-    identity_regex: str | None = None,
-    missing: str = "error",
-) -> Comparisons:
+def read_sre(inputs: Sequence[Input], options: Options) -> Comparisons:
     """A NIST SRE trial key with the scores of a submission.
 
     Keys: tab-separated with a header ``modelid segmentid side targettype`` (2016 and later), or
@@ -117,21 +93,21 @@ def read_sre(
     ``model segment [side] score``, or the nine columns of a 2008 submission. `map` names the speaker of
     models or segments (two columns, or a model key); the rest is inferred from the target trials.
     """
-    trials, score_file, map_file = _files(inputs, map, "sre")
+    trials, score_file, map_file = _files(inputs, "sre", options)
     if score_file is None:
         raise DataError(f"{trials.name} is a key without scores; give {argument('read', 'key, scores; sre')}")
-    of_name = identity_of(map_file, identity_regex)
+    of_name = identity_of(map_file, options)
 
     def identity(name: str) -> str:
         bare = name.partition(":")[2]
         return of_name(bare) or of_name(bare.rpartition("-")[0]) if of_name is not None else ""
 
     table = _sre_list(trials, "genuine", "targettype")
-    score = join_scores(table, _sre_list(score_file, "score", "LLR"), missing != "error")
-    return build_comparisons(table, TRIALS, bool(distance), missing, score=score, identity=identity)
+    score = join_scores(table, _sre_list(score_file, "score", "LLR"), options.missing != "error")
+    return build_comparisons(table, TRIALS, options, score=score, identity=identity)
 
 
-def read_ijb(inputs: Sequence[Input], *, distance: bool | None = None) -> Comparisons:
+def read_ijb(inputs: Sequence[Input], options: Options) -> Comparisons:
     """Template pairs, scores in their order, and metadata where there are any.
 
     Pairs: ``template template label`` (as the evaluation of insightface has them) or ``template,template`` (the
@@ -153,12 +129,12 @@ def read_ijb(inputs: Sequence[Input], *, distance: bool | None = None) -> Compar
     table = read_list(pairs, lines, delimiter="," if "," in line else None, headed=headed)
     if not score_files:
         raise DataError(f"{pairs.name} holds no scores; give {argument('read', 'pairs, scores; ijb')}")
-    score = load_scores(score_files[0], table.data.num_rows, pairs.name)
+    score = load_scores(score_files[0], table.data.num_rows, pairs.name, options.missing != "error")
     subjects = _subjects(known)
     if "genuine" in table.names:
         of_name = (lambda name: subjects.get(name, "")) if subjects else None
-        return build_comparisons(table, TRIALS, bool(distance), score=score, identity=of_name)
-    return build_comparisons(_with_subjects(table, subjects), _WITH_INSTANCES, bool(distance), score=score)
+        return build_comparisons(table, TRIALS, options, score=score, identity=of_name)
+    return build_comparisons(_with_subjects(table, subjects), _WITH_INSTANCES, options, score=score)
 
 
 def load_scores(source: Input, rows: int, of: str, may_miss: bool = False) -> FloatArray:
@@ -209,29 +185,23 @@ def join_scores(trials: Table, scores: Table, may_miss: bool) -> FloatArray:
     return found
 
 
-def _files(
-    inputs: Sequence[Input], map: IdentityMap | None, reader: str
-) -> tuple[Input, Input | None, Input | Mapping[str, str] | None]:
-    """The trial list, the scores and the map, which may be a file of its own or an option."""
-    if len(inputs) > (3 if map is None and reader != "voxceleb" else 2):
+def _files(inputs: Sequence[Input], reader: str, options: Options) -> tuple[Input, Input | None, Input | None]:
+    """The trial list, the scores, and the map where it is a file in the list."""
+    if len(inputs) > (3 if options.map is None and reader != "voxceleb" else 2):
         raise UsageError(f"reader {reader!r} does not take {len(inputs)} files; it takes the trials and the scores")
-    given = map if map is None or isinstance(map, Mapping) else open_input(map)
-    trials, score_file, map_file, *_ = (*inputs, None, None)
-    assert trials is not None
-    return trials, score_file, given if given is not None else map_file
+    score_file, map_file, *_ = (*inputs[1:], None, None)
+    return inputs[0], score_file, map_file
 
 
 def _comparisons(
     table: Table,
     score_file: Input | None,
     identity: Callable[[str], str] | None,
-    distance: bool | None,
     reader: str,
-    missing: str,
+    options: Options,
 ) -> Comparisons:
     """Comparisons from trials whose scores are in the list, in a file in its order, or in a file with names."""
-    check_missing(missing)
-    may_miss = missing != "error"
+    may_miss = options.missing != "error"
     score: FloatArray | None = None
     if score_file is None:
         if "score" not in table.names:
@@ -244,7 +214,7 @@ def _comparisons(
         score_first = len(first) > 2 and as_float(first[2]) is None and as_float(first[0]) is not None
         names = "score instance_a instance_b" if score_first else "instance_a instance_b score"
         score = join_scores(table, read_list(score_file, (names, f"{names} _label")), may_miss)
-    return build_comparisons(table, TRIALS, bool(distance), missing, score=score, identity=identity)
+    return build_comparisons(table, TRIALS, options, score=score, identity=identity)
 
 
 def _speaker_of_path(name: str) -> str:
@@ -267,15 +237,19 @@ def _by_regex(pattern: str) -> Callable[[str], str]:
     return identity
 
 
-def identity_of(map: Input | Mapping[str, str] | None, identity_regex: str | None) -> Callable[[str], str] | None:
+def identity_of(map_file: Input | None, options: Options) -> Callable[[str], str] | None:
     """From the name of a sample to its identity, by a map or a regular expression; None without either."""
-    if map is not None and identity_regex is not None:
+    map = options.map if map_file is None else map_file
+    if map is not None and options.identity_regex is not None:
         raise UsageError("give map or identity_regex, not both")
-    if identity_regex is not None:
-        return _by_regex(identity_regex)
+    if options.identity_regex is not None:
+        return _by_regex(options.identity_regex)
     if map is None:
         return None
-    known = label_mapping(map, "map") if isinstance(map, Mapping) else read_map(map)
+    if isinstance(map, Mapping):
+        known = label_mapping(map, "map")
+    else:
+        known = read_map(map if isinstance(map, Input) else open_input(map))
     return lambda name: known.get(name, "")
 
 
@@ -367,20 +341,20 @@ def _subjects(files: Sequence[Input]) -> dict[str, str]:
     return subjects
 
 
-def read_bob4(inputs: Sequence[Input], *, distance: bool | None = None) -> Comparisons:
+def read_bob4(inputs: Sequence[Input], options: Options) -> Comparisons:
     """``claimed_id real_id probe_key score``: the model of the claimed identity against a probe."""
     table = read_list(one_file(inputs, "bob4"), ("id_a id_b instance_b score",))
     model = Coded(np.asarray([MODEL]), np.zeros(table.data.num_rows, dtype=np.int8))
-    return build_comparisons(table.with_labels(instance_a=model), _WITH_INSTANCES, bool(distance))
+    return build_comparisons(table.with_labels(instance_a=model), _WITH_INSTANCES, options)
 
 
-def read_bob5(inputs: Sequence[Input], *, distance: bool | None = None) -> Comparisons:
+def read_bob5(inputs: Sequence[Input], options: Options) -> Comparisons:
     """``claimed_id model_label real_id probe_key score``: one model of the claimed identity against a probe."""
     table = read_list(one_file(inputs, "bob5"), ("id_a instance_a id_b instance_b score",))
-    return build_comparisons(table, _WITH_INSTANCES, bool(distance))
+    return build_comparisons(table, _WITH_INSTANCES, options)
 
 
-def read_bob_csv(inputs: Sequence[Input], *, distance: bool | None = None, group: str | None = None) -> Comparisons:
+def read_bob_csv(inputs: Sequence[Input], options: Options) -> Comparisons:
     """A CSV with ``bio_ref_subject_id``, ``probe_subject_id`` and ``score``, template ids where they are given.
 
     `group` names a metadata column: ``"gender"`` stands for ``bio_ref_gender`` and ``probe_gender``.
@@ -394,12 +368,12 @@ def read_bob_csv(inputs: Sequence[Input], *, distance: bool | None = None, group
     for kind in ("reference_id", "template_id"):
         if f"bio_ref_{kind}" in names and f"probe_{kind}" in names:
             columns |= {"instance_a": f"bio_ref_{kind}", "instance_b": f"probe_{kind}"}
-    data = read_delimited(source, Options(distance, columns=columns, group=group), delimiter=",")
+    data = read_delimited(source, replace(options, columns=columns, delimiter=","))
     assert isinstance(data, Comparisons)
     return data
 
 
-def read_pyeer(inputs: Sequence[Input], *, distance: bool | None = None) -> Comparisons:
+def read_pyeer(inputs: Sequence[Input], options: Options) -> Comparisons:
     """Genuine scores, then impostor scores: the last number of each line.
 
     Nobody can be told apart in such files, and the findings say so.
@@ -411,10 +385,10 @@ def read_pyeer(inputs: Sequence[Input], *, distance: bool | None = None) -> Comp
             f"{inputs[0].name} is named like impostor scores and {inputs[1].name} like genuine scores; give the "
             "genuine scores first"
         )
-    return Comparisons.from_scores(_last_numbers(inputs[0]), _last_numbers(inputs[1]), distance=bool(distance))
+    return Comparisons.from_scores(_last_numbers(inputs[0]), _last_numbers(inputs[1]), distance=bool(options.distance))
 
 
-def read_lfw(inputs: Sequence[Input], *, distance: bool | None = None) -> Comparisons:
+def read_lfw(inputs: Sequence[Input], options: Options) -> Comparisons:
     """``name n1 n2`` (one person) or ``name1 n1 name2 n2`` (two), in the order of the scores.
 
     The first line holds the number of folds and of pairs a fold and kind (``10 300``), or of pairs of each
@@ -425,45 +399,30 @@ def read_lfw(inputs: Sequence[Input], *, distance: bool | None = None) -> Compar
     source = inputs[0]
     if source.kind not in ("text", "empty"):
         raise DataError(f"{source.name} is not a text file; give pairs.txt")
-    words: list[dict[str, int]] = [{} for _ in range(4)]
-    codes = [array("i") for _ in range(4)]
     header: list[int] = []
-    for number, line in source.filled_lines():
+    rows, text = 0, bytearray()  # the lines, each of four fields
+    for number, line in source.lines():
         fields = [field.strip() for field in (line.split("\t") if "\t" in line else line.split())]
-        if not codes[0] and not header and len(fields) <= 2 and all(map(_is_count, fields)):
-            header = [int(field) for field in fields]
-            continue
-        where = f"{source.name}, line {number}"
-        if len(fields) == 3:
-            fields.insert(2, fields[0])
-        if len(fields) != 4 or not all(fields):
-            raise DataError(f"{where}: {shorten(line)!r} is neither 'name n1 n2' nor 'name1 n1 name2 n2'")
-        if not (fields[1].isdigit() and fields[3].isdigit()):
-            raise DataError(f"{where}: image numbers must be whole numbers: {shorten(line)!r}")
-        for word, code, field in zip(words, codes, fields, strict=True):
-            code.append(word.setdefault(field, len(word)))
-    rows = len(codes[0])
+        if not rows and not header and 0 < len(fields) <= 2 and all(map(_is_count, fields)):
+            header, fields = [int(field) for field in fields], []
+        elif line.strip():
+            where, rows = f"{source.name}, line {number}", rows + 1
+            if len(fields) == 3:
+                fields.insert(2, fields[0])
+            if len(fields) != 4 or not all(fields):
+                raise DataError(f"{where}: {shorten(line)!r} is neither 'name n1 n2' nor 'name1 n1 name2 n2'")
+            if not (fields[1].isdigit() and fields[3].isdigit()):
+                raise DataError(f"{where}: image numbers must be whole numbers: {shorten(line)!r}")
+        text += "\t".join(fields).encode() + b"\n"
     if not rows:
         raise DataError(f"{source.name} is empty" if not header else f"{source.name} has a header and no pairs")
     promised = 2 * math.prod(header) if header else rows
     if promised != rows:
         raise DataError(f"{source.name}: the first line promises {promised} pairs, and there are {rows}")
-    score = load_scores(inputs[1], rows, source.name)
-
-    def make() -> Comparisons:
-        who_a, first, who_b, second = (
-            coded_values(list(word), np.frombuffer(code, dtype=np.int32), f"{name}: the label in row {{}}".format)
-            for word, code, name in zip(
-                words, codes, ("identity_a", "instance_a", "identity_b", "instance_b"), strict=True
-            )
-        )
-        identities, (a, b) = merge(who_a, who_b)
-        names, (i, j) = merge(first, second, narrow=True)
-        return Comparisons.from_codes(
-            identities, a, b, score, distance=bool(distance), names=names, instance_a=i, instance_b=j
-        )
-
-    return named(source.name, make)
+    listed = Input(source.name, content=bytes(text))
+    table = read_list(listed, ("id_a instance_a id_b instance_b",), delimiter="\t")
+    score = load_scores(inputs[1], rows, source.name, options.missing != "error")
+    return build_comparisons(table, _WITH_INSTANCES, options, score=score)
 
 
 def one_file(inputs: Sequence[Input], reader: str) -> Input:
@@ -487,14 +446,12 @@ def _kind_by_name(name: str) -> str:
 def _last_numbers(source: Input) -> FloatArray:
     if source.kind not in ("text", "empty"):
         raise DataError(f"{source.name} is not a text file; write one score per line")
-    values = array("d")
-    for number, line in source.filled_lines():
-        text = line.split()[-1]
-        value = float(text) if NUMBER.match(text) else math.inf
-        values.append(value if math.isfinite(value) else finite_number(text, "score", f"{source.name}, line {number}"))
-        if not len(values) % CHECK_EVERY:  # a packed file may hold very many
-            check_unseen([source], len(values))
-    if not values:
-        raise DataError(f"{source.name} is empty")
-    check_unseen([source], len(values))
-    return np.frombuffer(values, dtype=np.float64)
+    rows, text = 0, bytearray()  # the last field of each line
+    for _, line in source.lines():
+        fields = line.split()[-1:]
+        text += "".join(fields).encode() + b"\n"
+        rows += len(fields)
+        if not rows % CHECK_EVERY:  # a packed file may hold very many
+            check_unseen([source], rows)
+    check_unseen([source], rows)
+    return read_list(Input(source.name, content=bytes(text)), ("score",)).numbers("score")

@@ -15,21 +15,12 @@ from matchbound.errors import DataError, UsageError, argument, plainly
 from matchbound.files.opening import Input
 from matchbound.notes import PARTIAL_LABELS, SAID_COMPLETE, Note
 from matchbound.readers.containers import load_table
+from matchbound.readers.options import Options
 from matchbound.readers.roles import PairRoles
 from matchbound.readers.tables import Table, build_comparisons, named
 
 
-def read_splink(
-    inputs: Sequence[Input],
-    *,
-    distance: bool | None = None,
-    labels: str | None = None,
-    score: str | None = None,
-    truth: str | None = None,
-    unique_id: str = "unique_id",
-    blocked: str = "miss",
-    repeats: str | None = None,
-) -> Comparisons:
+def read_splink(inputs: Sequence[Input], options: Options) -> Comparisons:
     """Predictions with labels: CSV or Parquet with ``unique_id_l``, ``unique_id_r`` and ``match_weight``.
 
     Parameters
@@ -56,10 +47,11 @@ def read_splink(
     """
     if len(inputs) > 2:
         raise UsageError(f"reader 'splink' takes predictions and labels; got {len(inputs)} files")
-    if labels not in (None, "complete"):
-        raise UsageError(f"labels must be 'complete', and a file of labels comes after the predictions; got {labels!r}")
-    if blocked not in ("miss", "leave"):
-        raise UsageError(f"blocked must be miss or leave; got {blocked!r}")
+    if options.labels not in (None, "complete"):
+        raise UsageError(
+            f"labels must be 'complete', and a file of labels comes after the predictions; got {options.labels!r}"
+        )
+    score, truth, unique_id = options.score, options.truth, options.unique_id
     numbers = (*SCORES, "clerical_match_score", *([score] if score else []))
     tables = [load_table(file, numbers) for file in inputs]
     if len(tables) == 2 and f"{unique_id}_l" not in tables[0].names and unique_id in tables[0].names:
@@ -83,20 +75,20 @@ def read_splink(
     notes = [Note("column-chosen", f"the column {chosen!r} was read as the score{unused}{unit}")]
     values = table.numbers(chosen)
     if len(tables) == 2 and unique_id in tables[1].names:
-        return _clustered(table, tables[1], truth, values, bool(distance), unique_id, blocked, notes)
+        return _clustered(table, tables[1], values, options, notes)
     roles = PairRoles(chosen, instance_a="record_l", instance_b="record_r")
     pair = _records(table, unique_id)
     entity = truth or next((name for name in CLUSTERS if f"{name}_l" in table.names), None)
     if entity is not None:
         table = replace(table.with_labels(record_l=pair[0], record_r=pair[1]), notes=(*table.notes, *notes))
         roles = replace(roles, id_a=table.need(f"{entity}_l"), id_b=table.need(f"{entity}_r"))
-        return build_comparisons(table, roles, bool(distance))
+        return build_comparisons(table, roles, options)
     if len(tables) == 1:
         genuine = _genuine(table)
     else:
         source = tables[1].source
-        rows, genuine, labelled, lost = _labelled(table, tables[1], pair, values, unique_id, repeats)
-        notes += _coverage(values, labelled, labels == "complete")
+        rows, genuine, labelled, lost = _labelled(table, tables[1], pair, values, options)
+        notes += _coverage(values, labelled, options.labels == "complete")
         if lost:
             notes.append(
                 Note(
@@ -110,7 +102,7 @@ def read_splink(
     truths = Coded(text_array(["False", "True"]), genuine.astype(np.int8))
     columns = {"record_l": pair[0], "record_r": pair[1], TRUTH: truths}
     table = replace(table.with_labels(**columns), notes=(*table.notes, *notes))
-    return build_comparisons(table, replace(roles, genuine=TRUTH), bool(distance))
+    return build_comparisons(table, replace(roles, genuine=TRUTH), options)
 
 
 SCORES = ("match_weight", "match_probability")
@@ -121,18 +113,10 @@ CLUSTERS = ("cluster", "cluster_id", "entity_id", "person_id")
 TRUTH = "genuine pair"
 
 
-def _clustered(
-    table: Table,
-    clusters: Table,
-    truth: str | None,
-    values: FloatArray,
-    distance: bool,
-    unique_id: str,
-    blocked: str,
-    notes: list[Note],
-) -> Comparisons:
+def _clustered(table: Table, clusters: Table, values: FloatArray, options: Options, notes: list[Note]) -> Comparisons:
     """Comparisons whose identities are the clusters of records, with true pairs that were not proposed."""
-    named_truth = truth or next((name for name in CLUSTERS if name in clusters.names), None)
+    unique_id, distance = options.unique_id, bool(options.distance)
+    named_truth = options.truth or next((name for name in CLUSTERS if name in clusters.names), None)
     if named_truth is None:
         raise DataError(f"{clusters.source}: a table of records needs a column of clusters, such as {CLUSTERS[0]!r}")
     column = clusters.need(named_truth)
@@ -159,7 +143,7 @@ def _clustered(
         who = names[a[row]] if place[a[row]] < 0 else names[b[row]]
         raise DataError(f"{table.where(row)}: record {plainly(who)} has no cluster in {clusters.source}")
     first, second = place[a], place[b]
-    if blocked == "miss":
+    if options.blocked == "miss":
         sizes = np.bincount(entity, minlength=entities.size)
         pairs = int((sizes * (sizes - 1) // 2).sum())
         if pairs > MOST_PAIRS:
@@ -242,14 +226,14 @@ def _coverage(score: FloatArray, labelled: BoolArray, complete: bool) -> list[No
 
 
 def _labelled(
-    table: Table, labels: Table, pair: tuple[Coded, Coded], score: FloatArray, unique_id: str, repeats: str | None
+    table: Table, labels: Table, pair: tuple[Coded, Coded], score: FloatArray, options: Options
 ) -> tuple[IntArray, BoolArray, BoolArray, int]:
     """Rows to count, their labels, which predictions are labelled, and how many labels found no prediction.
 
     A pair counts once. One that is predicted with two scores, or labelled both ways, is an error.
     """
     genuine = _genuine(labels)
-    names, (a, b, c, d) = merge(*pair, *_records(labels, unique_id))
+    names, (a, b, c, d) = merge(*pair, *_records(labels, options.unique_id))
     width = np.int64(names.size)
     keys, stated = (np.minimum(one, two) * width + np.maximum(one, two) for one, two in ((a, b), (c, d)))
     wanted, first, again = np.unique(stated, return_index=True, return_inverse=True)
@@ -270,7 +254,7 @@ def _labelled(
     lost = int(np.count_nonzero(~found))
     at = np.minimum(np.searchsorted(wanted, keys), wanted.size - 1)
     is_wanted = wanted[at] == keys
-    if repeats is not None:
+    if options.repeats is not None:
         return np.flatnonzero(is_wanted), genuine[at[is_wanted]], is_wanted, lost
     differs = np.flatnonzero(is_wanted & (score != score[rows[at]]))
     if differs.size:

@@ -2,53 +2,42 @@
 
 from __future__ import annotations
 
-import os
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.data.comparisons import Comparisons
-from matchbound.data.embeddings import Embeddings, Similarity
+from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import merge
 from matchbound.data.values import check_finite
 from matchbound.errors import DataError, UsageError, argument, plainly, shorten
 from matchbound.files.opening import Input, open_input
 from matchbound.notes import Note
 from matchbound.readers.arrays import load_labels, load_npy
-from matchbound.readers.layouts.lists import IdentityMap, identity_of
-from matchbound.readers.tables import check_similarity, named
+from matchbound.readers.layouts.lists import identity_of
+from matchbound.readers.options import Options
+from matchbound.readers.tables import named
 
 # Bytes that the name of an utterance may have, and numbers that a vector may have.
 LONGEST_KEY, MOST_NUMBERS = 10_000, 100_000
 _KINDS = {b"FV": "<f4", b"DV": "<f8", b"FM": "<f4", b"DM": "<f8"}
-Labels = Input | str | os.PathLike[str] | ArrayLike
 
 
-def read_kaldi_ark(
-    inputs: Sequence[Input],
-    *,
-    distance: bool | None = None,
-    similarity: Similarity = "cosine",
-    map: IdentityMap | None = None,
-    identity_regex: str | None = None,
-) -> Embeddings:
+def read_kaldi_ark(inputs: Sequence[Input], options: Options) -> Embeddings:
     """Embeddings from an archive of Kaldi (``.ark``, text or binary) or a list of places in archives (``.scp``).
 
     The speakers come from a second file of ``utterance speaker`` lines such as utt2spk, from `map` (such a file, or a
     dictionary), or from `identity_regex` (its first group, searched in the name of the utterance).
     """
-    if len(inputs) > 2 or (len(inputs) == 2 and map is not None):
+    if len(inputs) > 2 or (len(inputs) == 2 and options.map is not None):
         raise UsageError(f"reader 'kaldi-ark' takes an archive or a list, and utt2spk; got {len(inputs)} files")
-    known: Input | Mapping[str, str] | None = inputs[1] if len(inputs) == 2 else None
-    if map is not None:
-        known = map if isinstance(map, Mapping) else open_input(map)
-    identity = identity_of(known, identity_regex)
+    identity = identity_of(inputs[1] if len(inputs) == 2 else None, options)
     source = inputs[0]
     if identity is None:
         raise DataError(f"{source.name} does not say who speaks; give read([archive, utt2spk], reader='kaldi-ark')")
@@ -66,25 +55,19 @@ def read_kaldi_ark(
     who = [identity(name) for name in names]
     if "" in who:
         raise DataError(f"{source.name}: {plainly(names[who.index('')])} has no speaker; add it to utt2spk")
-    kind = check_similarity(source.name, distance, similarity)
+    kind = options.kind(source.name)
     return named(source.name, lambda: Embeddings(np.stack(vectors), who, kind, instance=names))
 
 
-def read_matrix(
-    inputs: Sequence[Input],
-    *,
-    distance: bool | None = None,
-    labels: Labels | None = None,
-    column_labels: Labels | None = None,
-) -> Comparisons:
+def read_matrix(inputs: Sequence[Input], options: Options) -> Comparisons:
     """Scores of all rows against all columns, from an ``.npy`` file.
 
     With one file of labels the rows and columns are the same instances: the diagonal is left out, and a
     symmetric matrix counts each pair once. With labels of its own for the columns, every entry counts.
     """
     rest = list(inputs[1:])
-    labels = rest.pop(0) if labels is None and rest else labels
-    column_labels = rest.pop(0) if column_labels is None and rest else column_labels
+    labels = rest.pop(0) if options.labels is None and rest else options.labels
+    column_labels = rest.pop(0) if options.column_labels is None and rest else options.column_labels
     if rest:
         raise UsageError(f"reader 'matrix' takes a matrix, labels and column labels; got {len(inputs)} files")
     source = inputs[0]
@@ -129,7 +112,7 @@ def read_matrix(
             of_row[first],
             of_column[second],
             score,
-            distance=bool(distance),
+            distance=bool(options.distance),
             names=np.arange(sum(matrix.shape), dtype=np.int64),
             instance_a=first.astype(np.int64, copy=False),
             instance_b=place.astype(np.int64, copy=False),
