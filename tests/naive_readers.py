@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from matchbound.errors import DataError, shorten
-from matchbound.readers.text import finite_number
+
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|nan")
 
 
 def components_by_search(n: int, edges: list[tuple[int, int]]) -> list[int]:
@@ -52,8 +55,8 @@ def fields_by_line(
             raise DataError(f"{where}: {what}: {shorten(line)!r}")
         if any("\r" in field for field in fields):
             raise DataError(f"{where}: there is a carriage return inside it")
-        if scored:
-            finite_number(fields[-1], "score", where)
+        if scored and not NUMBER.fullmatch(fields[-1]):
+            raise DataError(f"{where}: score is {shorten(fields[-1])!r}, not a number")
         places.append(where)
         rows.append(fields)
     if not rows:

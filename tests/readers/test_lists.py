@@ -89,6 +89,9 @@ def test_blocks_are_the_same_as_lines(
             for place, word in zip(places, column, strict=True):
                 if "\0" in word:
                     raise mb.DataError(f"{place}: NUL")
+        for place, number in zip(places, columns[-1] if scored else [], strict=False):
+            if not np.isfinite(number):
+                raise mb.DataError(f"{place}: score is missing or infinite")
         return [places, *columns]
 
     with pytest.MonkeyPatch.context() as patch:
