@@ -12,6 +12,7 @@ import pytest
 from pyarrow import feather, parquet
 
 import matchbound as mb
+from matchbound.data.labels import coded_labels
 
 HERE = Path(__file__).resolve().parents[1] / "data" / "readers"
 
@@ -114,7 +115,12 @@ def test_from_codes_equals_the_constructor(n_names: int) -> None:
     score = rng.standard_normal(50)
     group = np.asarray(["g", "h", "g", "h"])
     coded = mb.Comparisons.from_codes(
-        names, a, b, score, names=instances, instance_a=first, instance_b=second, group_a=group[a], group_b=group[b]
+        names,
+        a,
+        b,
+        score,
+        instances=(instances, first, second),
+        groups=(coded_labels(group[a], "group_a"), coded_labels(group[b], "group_b")),
     )
     plain = mb.Comparisons(
         names[a],

@@ -23,6 +23,7 @@ from matchbound import scratch as room
 from matchbound.counting.allpairs import tally_embeddings
 from matchbound.errors import DataError, UsageError
 from matchbound.readers import arrays, parquet
+from matchbound.readers.read import in_memory
 from matchbound.scratch import room_for
 
 WHO = ["a", "a", "b", "c", "b"]
@@ -398,3 +399,10 @@ def test_rows_that_repeat_are_found_wherever_they_are(n: int) -> None:
         vectors = rng.standard_normal((n, width)).astype(np.float32)
         vectors[-3:] = vectors[0]
         assert mb.Embeddings(vectors, np.arange(n)).repeated == 3
+
+
+def test_a_scanned_folder_is_read_where_memory_is_needed(tmp_path: Path) -> None:
+    table = pa.table({"id_a": ["a", "b", "c"], "id_b": ["a", "c", "c"], "score": [0.9, 0.2, 0.8]})
+    for name in ("1.parquet", "2.parquet"):
+        pq.write_table(table, tmp_path / name)
+    assert len(in_memory(mb.scan(tmp_path))) == 6

@@ -257,18 +257,18 @@ class Comparisons(Source):
         same_length(identity_a=left, identity_b=right, score=values)
         identities, (a, b) = merge(left, right)
         sides = _both_sides("instance", instance_a, instance_b)
-        names, instances = (None, (None, None)) if sides is None else merge(*sides)
+        instances = None
+        if sides is not None:
+            names, (first, second) = merge(*sides)
+            instances = names, first, second
         built = Comparisons.from_codes(
             identities,
             a,
             b,
             values,
             distance=distance,
-            names=names,
-            instance_a=instances[0],
-            instance_b=instances[1],
-            group_a=group_a,
-            group_b=group_b,
+            instances=instances,
+            groups=_both_sides("group", group_a, group_b),
             notes=[*notes, *left.notes("identity_a"), *right.notes("identity_b")],
         )
         self.__dict__.update(vars(built if repeats is None else built.without_repeats(repeats)))
@@ -282,11 +282,8 @@ class Comparisons(Source):
         score: ArrayLike,
         *,
         distance: bool = False,
-        names: LabelArray | None = None,
-        instance_a: IntArray | None = None,
-        instance_b: IntArray | None = None,
-        group_a: Coded | ArrayLike | None = None,
-        group_b: Coded | ArrayLike | None = None,
+        instances: tuple[LabelArray, IntArray, IntArray] | None = None,
+        groups: tuple[Coded, Coded] | None = None,
         notes: Sequence[str] = (),
     ) -> Comparisons:
         """Comparisons whose labels are encoded already, as readers have them: no label is looked at twice.
@@ -295,18 +292,20 @@ class Comparisons(Source):
         ----------
         identities, a, b
             The distinct identities, sorted, each of which occurs, shape (G,), and positions in them, int64, shape (n,).
-        names, instance_a, instance_b
-            The names of instances, shape (k,), and positions in them, int64, shape (n,).
-        score, distance, group_a, group_b, notes
+        instances
+            The names of instances, shape (k,), and positions in them of either side, shape (n,).
+        groups
+            The group of the identity on either side.
+        score, distance, notes
             As for the class.
         """
         values = as_scores(score, copy=False)
         same_length(identity_a=a, identity_b=b, score=values)
-        instances: tuple[LabelArray | None, IntArray | None, IntArray | None] = (None, None, None)
-        if names is not None and instance_a is not None and instance_b is not None:
-            same_length(identity_a=a, instance_a=instance_a, instance_b=instance_b)
-            instances = _within_identities(a, b, names, instance_a, instance_b)
-        group, groups = None, _both_sides("group", group_a, group_b)
+        names: tuple[LabelArray | None, IntArray | None, IntArray | None] = (None, None, None)
+        if instances is not None:
+            same_length(identity_a=a, instance_a=instances[1], instance_b=instances[2])
+            names = _within_identities(a, b, *instances)
+        group = None
         if groups is not None:
             same_length(identity_a=a, group_a=groups[0], group_b=groups[1])
             labels, codes = merge(*groups)
@@ -318,9 +317,9 @@ class Comparisons(Source):
             b=b,
             score=values,
             distance=bool(distance),
-            instances=instances[0],
-            instance_a=instances[1],
-            instance_b=instances[2],
+            instances=names[0],
+            instance_a=names[1],
+            instance_b=names[2],
             group=group,
             notes=(*as_notes(notes), *missing_words(identities, "some identities")),
             origin=(),

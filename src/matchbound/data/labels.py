@@ -239,7 +239,8 @@ def coded_labels(values: Coded | ArrayLike, name: str, place: Place | None = Non
     if kind == "i" or (kind == "u" and not _beyond(array)):
         return Coded(*distinct_integers(array))
     if kind == "f":
-        return Coded(*distinct_integers(_whole_numbers(array, place)))
+        distinct, codes = np.unique(array, return_inverse=True)
+        return coded_values(list(distinct), codes, place)
     if kind in "cV":
         raise DataError(f"{name} holds values of type {array.dtype}; labels must be strings or whole numbers")
     if kind == "U":  # in pieces: as Python strings, a long column takes several times as much room
@@ -280,19 +281,6 @@ def _key(value: Any) -> tuple[type, Any]:
     except TypeError:
         return type(value), id(value)
     return type(value), None if is_missing(value) else value
-
-
-def _whole_numbers(array: NDArray[Any], place: Place) -> IntArray:
-    """Floats that are whole numbers, as int64; others are an error that names the row."""
-    bad = np.flatnonzero(~np.isfinite(array))
-    if bad.size:
-        _refuse(bad, place, NOT_FINITE)
-    digits = min(int(np.finfo(array.dtype).nmant) + 1, 53)
-    wide = array.astype(np.float64)
-    odd = np.flatnonzero((wide != np.round(wide)) | (np.abs(wide) >= 2.0**digits))
-    if odd.size:
-        _refuse(odd, place, NOT_WHOLE, value=array[odd[0]], digits=digits)
-    return wide.astype(np.int64)
 
 
 def distinct_integers(values: NDArray[Any]) -> tuple[IntArray, NDArray[np.integer[Any]]]:

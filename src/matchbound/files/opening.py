@@ -233,10 +233,7 @@ class Input:
             if not self.gzipped:
                 yield raw
                 return
-            with (
-                gzip.GzipFile(fileobj=raw) as unpacked,
-                io.BufferedReader(_Limited(unpacked, self), 1 << 17) as limited,
-            ):
+            with io.BufferedReader(_Unpacked(self, raw), 1 << 17) as limited:
                 yield limited
 
     @contextmanager
@@ -385,19 +382,16 @@ class _Stream(io.RawIOBase):
         return len(part)
 
 
-class _Limited(io.RawIOBase):
-    """A gzip stream that stops at a limit and reports damage in plain words."""
+class _Unpacked(gzip.GzipFile):
+    """A gzip stream that stops at the limit of its input and reports damage in plain words."""
 
-    def __init__(self, stream: gzip.GzipFile, source: Input) -> None:
-        super().__init__()
-        self._stream, self._source, self._seen = stream, source, 0
-
-    def readable(self) -> bool:
-        return True
+    def __init__(self, source: Input, raw: IO[bytes]) -> None:
+        super().__init__(fileobj=raw)
+        self._source, self._seen = source, 0
 
     def readinto(self, buffer: Any) -> int:
         try:
-            part = self._stream.read(len(buffer))
+            part = self.read(len(buffer))
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise DataError(f"{self._source.name}: the gzip data are damaged or cut short ({error})") from None
         self._seen += len(part)

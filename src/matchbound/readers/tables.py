@@ -241,12 +241,13 @@ def build_comparisons(
     if options.distance is None and roles.distance:
         notes.append(distance_note(roles.score))
     notes += roles.notes
-    groups = [None if name is None else table.coded(name) for name in (roles.group_a, roles.group_b)]
+    groups = instances = None
+    if roles.group_a is not None and roles.group_b is not None:
+        groups = table.coded(roles.group_a), table.coded(roles.group_b)
     ids = [table.coded(name) for name in (roles.id_a, roles.id_b) if name is not None]
-    names: LabelArray | None = None
-    first = second = None
     if roles.instance_a is not None and roles.instance_b is not None:
         names, (first, second) = merge(table.coded(roles.instance_a), table.coded(roles.instance_b), narrow=True)
+        instances = names, first, second
     cluster = None if roles.cluster is None else table.coded(roles.cluster)
     table.keep(roles.truths)
     if ids:
@@ -260,7 +261,7 @@ def build_comparisons(
     else:
         genuine = _stated(table, roles)
         table.keep(())
-        if names is None or first is None or second is None:
+        if instances is None:
             if cluster is not None:
                 notes += cluster.notes(str(roles.cluster))
                 return Comparisons.of_clusters(score, genuine, cluster, distance=small_is_same, notes=notes)
@@ -278,11 +279,8 @@ def build_comparisons(
             b,
             score,
             distance=small_is_same,
-            names=names,
-            instance_a=first,
-            instance_b=second,
-            group_a=groups[0],
-            group_b=groups[1],
+            instances=instances,
+            groups=groups,
             notes=notes,
         ),
     )

@@ -9,8 +9,8 @@ import numpy as np
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.data.comparisons import Comparisons
-from matchbound.data.labels import Coded, merge, text_array
-from matchbound.data.values import rejected_score, uncompared_pairs
+from matchbound.data.labels import Coded, distinct_integers, merge, text_array
+from matchbound.data.values import pair_keys, rejected_score, uncompared_pairs
 from matchbound.errors import DataError, UsageError, argument, plainly
 from matchbound.files.opening import Input
 from matchbound.notes import PARTIAL_LABELS, SAID_COMPLETE, Note
@@ -76,33 +76,22 @@ def read_splink(inputs: Sequence[Input], options: Options) -> Comparisons:
     values = table.numbers(chosen)
     if len(tables) == 2 and unique_id in tables[1].names:
         return _clustered(table, tables[1], values, options, notes)
+    left, right = _records(table, unique_id)
+    table = table.with_labels(record_l=left, record_r=right)
     roles = PairRoles(chosen, instance_a="record_l", instance_b="record_r")
-    pair = _records(table, unique_id)
     entity = truth or next((name for name in CLUSTERS if f"{name}_l" in table.names), None)
     if entity is not None:
-        table = replace(table.with_labels(record_l=pair[0], record_r=pair[1]), notes=(*table.notes, *notes))
         roles = replace(roles, id_a=table.need(f"{entity}_l"), id_b=table.need(f"{entity}_r"))
-        return build_comparisons(table, roles, options)
-    if len(tables) == 1:
-        genuine = _genuine(table)
     else:
-        source = tables[1].source
-        rows, genuine, labelled, lost = _labelled(table, tables[1], pair, values, options)
-        notes += _coverage(values, labelled, options.labels == "complete")
-        if lost:
-            notes.append(
-                Note(
-                    "not-proposed",
-                    f"{lost} labelled pairs have no score because blocking did not propose them: they are left "
-                    "out, so FRR is that of the proposed pairs only",
-                )
-            )
-        pair = Coded(pair[0].labels, pair[0].codes[rows]), Coded(pair[1].labels, pair[1].codes[rows])
-        table = Table(source, table.data.take(rows), lambda _: source, table.notes)
-    truths = Coded(text_array(["False", "True"]), genuine.astype(np.int8))
-    columns = {"record_l": pair[0], "record_r": pair[1], TRUTH: truths}
-    table = replace(table.with_labels(**columns), notes=(*table.notes, *notes))
-    return build_comparisons(table, replace(roles, genuine=TRUTH), options)
+        if len(tables) == 1:
+            genuine = _genuine(table)
+        else:
+            rows, genuine = _labelled(table, tables[1], (left, right), values, options, notes)
+            source = tables[1].source
+            table = Table(source, table.data.take(rows), lambda _: source, table.notes)
+        table = table.with_labels(**{TRUTH: Coded(text_array(["False", "True"]), genuine.astype(np.int8))})
+        roles = replace(roles, genuine=TRUTH)
+    return build_comparisons(replace(table, notes=(*table.notes, *notes)), roles, options)
 
 
 SCORES = ("match_weight", "match_probability")
@@ -129,46 +118,42 @@ def _clustered(table: Table, clusters: Table, values: FloatArray, options: Optio
                 "tell them apart; add it"
             )
         records = ids
-    own = _record(clusters, unique_id, "")
-    entities, (entity,) = merge(clusters.coded(column))
-    names, (mine, a, b) = merge(own, *records)
-    place = np.full(names.size, -1, dtype=np.int64)
-    place[mine] = np.arange(len(own))
-    twice = np.flatnonzero(np.bincount(mine, minlength=names.size) > 1)
+    labels, (cluster,) = merge(clusters.coded(column))
+    names, (own, a, b) = merge(_record(clusters, unique_id, ""), *records)
+    twice = np.flatnonzero(np.bincount(own, minlength=names.size) > 1)
     if twice.size:
         raise DataError(f"{clusters.source}: record {plainly(names[twice[0]])} occurs more than once")
-    lost = np.flatnonzero((place[a] < 0) | (place[b] < 0))
+    entity = np.full(names.size, -1, dtype=np.int64)  # of each record
+    entity[own] = cluster
+    lost = np.flatnonzero((entity[a] < 0) | (entity[b] < 0))
     if lost.size:
         row = int(lost[0])
-        who = names[a[row]] if place[a[row]] < 0 else names[b[row]]
+        who = names[a[row]] if entity[a[row]] < 0 else names[b[row]]
         raise DataError(f"{table.where(row)}: record {plainly(who)} has no cluster in {clusters.source}")
-    first, second = place[a], place[b]
     if options.blocked == "miss":
-        sizes = np.bincount(entity, minlength=entities.size)
+        sizes = np.bincount(entity)
         pairs = int((sizes * (sizes - 1) // 2).sum())
         if pairs > MOST_PAIRS:
             raise DataError(
                 f"{clusters.source}: the clusters make {pairs:,} true pairs, more than {MOST_PAIRS:,}: is {column!r} "
                 "the right column? To leave out those that blocking did not propose, give blocked='leave'"
             )
-        more = uncompared_pairs(entity, first, second)
-        if more[0].size:
+        one, other = uncompared_pairs(entity, a, b)
+        if one.size:
             worst = rejected_score(values, distance)
-            notes.insert(
-                0,
-                Note(
-                    "not-proposed",
-                    f"{more[0].size} true pairs were not proposed by blocking: they count as misses, with a score of "
-                    f"{worst:g}, beyond all others",
-                ),
+            text = (
+                f"{one.size} true pairs were not proposed by blocking: they count as misses, with a score of "
+                f"{worst:g}, beyond all others"
             )
-            first, second = np.concatenate([first, more[0]]), np.concatenate([second, more[1]])
-            values = np.concatenate([values, np.full(more[0].size, worst)])
-    identities, (left, right) = merge(Coded(entities, entity[first]), Coded(entities, entity[second]))
-    instances = {"names": names, "instance_a": mine[first], "instance_b": mine[second]}
+            notes.insert(0, Note("not-proposed", text))
+            a, b = np.concatenate([a, one]), np.concatenate([b, other])
+            values = np.concatenate([values, np.full(one.size, worst)])
+    identities, (left, right) = merge(Coded(labels, entity[a]), Coded(labels, entity[b]))
     return named(
         table.source,
-        lambda: Comparisons.from_codes(identities, left, right, values, distance=distance, notes=notes, **instances),
+        lambda: Comparisons.from_codes(
+            identities, left, right, values, distance=distance, instances=(names, a, b), notes=notes
+        ),
     )
 
 
@@ -226,45 +211,49 @@ def _coverage(score: FloatArray, labelled: BoolArray, complete: bool) -> list[No
 
 
 def _labelled(
-    table: Table, labels: Table, pair: tuple[Coded, Coded], score: FloatArray, options: Options
-) -> tuple[IntArray, BoolArray, BoolArray, int]:
-    """Rows to count, their labels, which predictions are labelled, and how many labels found no prediction.
+    table: Table,
+    labels: Table,
+    records: tuple[Coded, Coded],
+    score: FloatArray,
+    options: Options,
+    notes: list[Note],
+) -> tuple[IntArray, BoolArray]:
+    """The predictions that have a label, and their labels; what is lost is added to the notes.
 
     A pair counts once. One that is predicted with two scores, or labelled both ways, is an error.
     """
     genuine = _genuine(labels)
-    names, (a, b, c, d) = merge(*pair, *_records(labels, options.unique_id))
-    width = np.int64(names.size)
-    keys, stated = (np.minimum(one, two) * width + np.maximum(one, two) for one, two in ((a, b), (c, d)))
-    wanted, first, again = np.unique(stated, return_index=True, return_inverse=True)
-    clash = np.flatnonzero(genuine != genuine[first][again.reshape(-1)])
+    names, (a, b, c, d) = merge(*records, *_records(labels, options.unique_id))
+    keys = (Coded(*distinct_integers(pair_keys(one, two, names.size))) for one, two in ((a, b), (c, d)))
+    known, (pair, stated) = merge(*keys)
+    label = np.full(known.size, -1, dtype=np.int8)
+    label[stated] = genuine
+    clash = np.flatnonzero(genuine != label[stated])
     if clash.size:
         row = int(clash[0])
         raise DataError(
             f"{labels.where(row)}: {plainly(names[c[row]])} and {plainly(names[d[row]])} are labelled "
             f"genuine in one row and impostor in another ({clash.size} such rows); keep one"
         )
-    genuine = genuine[first]
-    predicted, begin = np.unique(keys, return_index=True)
-    at = np.minimum(np.searchsorted(predicted, wanted), predicted.size - 1)
-    found = predicted[at] == wanted
-    if not found.any():
+    labelled = label[pair] >= 0
+    rows: IntArray = np.flatnonzero(labelled)
+    if not rows.size:
         raise DataError(f"{labels.source}: none of its pairs is in {table.source}; are the record ids the same?")
-    rows: IntArray = begin[at]
-    lost = int(np.count_nonzero(~found))
-    at = np.minimum(np.searchsorted(wanted, keys), wanted.size - 1)
-    is_wanted = wanted[at] == keys
-    if options.repeats is not None:
-        return np.flatnonzero(is_wanted), genuine[at[is_wanted]], is_wanted, lost
-    differs = np.flatnonzero(is_wanted & (score != score[rows[at]]))
-    if differs.size:
-        row = int(differs[0])
-        before = int(rows[at[row]])
-        raise DataError(
-            f"{table.where(row)}: {plainly(names[a[row]])} and {plainly(names[b[row]])} are predicted again with "
-            f"another score ({score[row]:.6g}, {score[before]:.6g} in {table.where(before)}; {differs.size} such "
-            f"rows); keep one prediction for each pair, or choose {argument('repeats')} mean, max or first"
-        )
-    kept = np.flatnonzero(found)
-    kept = kept[np.argsort(first[kept], kind="stable")]
-    return rows[kept], genuine[kept], is_wanted, lost
+    distinct, first, again = np.unique(pair[rows], return_index=True, return_inverse=True)
+    if options.repeats is None:
+        before = rows[first[again.reshape(-1)]]
+        differs = np.flatnonzero(score[rows] != score[before])
+        if differs.size:
+            row, other = int(rows[differs[0]]), int(before[differs[0]])
+            raise DataError(
+                f"{table.where(row)}: {plainly(names[a[row]])} and {plainly(names[b[row]])} are predicted again with "
+                f"another score ({score[row]:.6g}, {score[other]:.6g} in {table.where(other)}; {differs.size} such "
+                f"rows); keep one prediction for each pair, or choose {argument('repeats')} mean, max or first"
+            )
+        rows = rows[np.sort(first)]
+    notes += _coverage(score, labelled, options.labels == "complete")
+    lost = np.count_nonzero(label >= 0) - distinct.size
+    if lost:
+        text = f"{lost} labelled pairs have no score because blocking did not propose them: they are left out, so FRR "
+        notes.append(Note("not-proposed", f"{text}is that of the proposed pairs only"))
+    return rows, label[pair[rows]] == 1

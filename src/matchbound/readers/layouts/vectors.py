@@ -113,9 +113,7 @@ def read_matrix(inputs: Sequence[Input], options: Options) -> Comparisons:
             of_column[second],
             score,
             distance=bool(options.distance),
-            names=np.arange(sum(matrix.shape), dtype=np.int64),
-            instance_a=first.astype(np.int64, copy=False),
-            instance_b=place.astype(np.int64, copy=False),
+            instances=(np.arange(sum(matrix.shape), dtype=np.int64), first, place),
             notes=notes,
         ),
     )
