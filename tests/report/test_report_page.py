@@ -278,6 +278,9 @@ def test_markdown_and_latex_escape_labels(evil_report: Report) -> None:
             assert cells in (2, 3, 4, 5, 7)
     assert not re.search(r"(?<!\\)[%#]", body)
     assert body.count(r"\begin{table}") == body.count(r"\end{table}") == 7
+    labels = re.findall(r"\\label\{(.*?)\}", body)
+    assert len(labels) == len(set(labels)) == 7
+    assert r"\caption{}" not in body
 
 
 @pytest.mark.parametrize(
@@ -364,7 +367,7 @@ def scores(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_command_writes_a_page(scores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    target = tmp_path / "r.out"  # no ending that is known: a page
+    target = tmp_path / "r"  # no ending: a page
     assert main(["report", str(scores), "-o", str(target), "--far", "0.01", "--title", "A & B"]) == 0
     assert capsys.readouterr().out == ""
     text = target.read_text()
@@ -392,7 +395,7 @@ def test_formats(scores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
         (None, [], 1, "no such file"),
         ("id_a,id_b,score\na,b,0.5\n", [], 1, "no genuine"),
         ("id_a,id_b,score\na,a,0.5\n", [], 1, "no impostor"),
-        ("id_a,id_b,score\na,b,nan\n", [], 1, "nan"),
+        ("id_a,id_b,score\na,b,nan\n", [], 1, "score is missing"),
         ("", [], 1, "empty"),
         ("id_a,id_b,score\na,b,0.5\na,a,0.7\n", ["--level", "95"], 2, "--level"),
         ("id_a,id_b,score\na,b,0.5\na,a,0.7\n", ["--method", "magic"], 2, "--method"),
@@ -411,6 +414,15 @@ def test_failures_leave_no_file_behind(
     assert match in told.lower()
     assert "Traceback" not in told
     assert list(tmp_path.iterdir()) == ([] if content is None else [source])
+
+
+def test_write_report_says_what_it_can_write(tmp_path: Path) -> None:
+    data = mb.demo_data(n_identities=25)
+    with pytest.raises(mb.UsageError, match="print the page for a PDF"):
+        write_report(tmp_path / "r.pdf", data)
+    with pytest.raises(mb.UsageError, match="the file to write first"):
+        write_report(data, "r.html")  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.shared

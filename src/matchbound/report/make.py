@@ -109,7 +109,12 @@ def write_report(
     from matchbound.files.writing import write_atomically
     from matchbound.report import render
 
-    chosen = format or SUFFIXES.get(Path(path).suffix.lower(), "html")
+    if not isinstance(path, (str, os.PathLike)):
+        raise UsageError(f"write_report takes the file to write first, then the data; got {type(path).__name__} first")
+    ending = Path(path).suffix.lower()
+    if format is None and ending not in ("", *SUFFIXES):
+        raise UsageError(f"a report is written as {', '.join(SUFFIXES)}; got {ending} (print the page for a PDF)")
+    chosen = format or SUFFIXES.get(ending, "html")
     if isinstance(data, Searches):
         from matchbound.report.searches import search_document
 

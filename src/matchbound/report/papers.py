@@ -89,7 +89,9 @@ def _tables(section: Section) -> Iterator[str]:
     if section.verdicts:
         rows = tuple((item.requirement, item.verdict, item.reason) for item in section.verdicts)
         judged = Table((Column("Claim"), Column("Verdict"), Column("Why")), rows)
-        yield _tabular(judged, section.title or "Claims", section.key, r"p{0.24\linewidth}lp{0.56\linewidth}")
+        yield _tabular(
+            judged, section.title or "Claims", f"{section.key}-claims", r"p{0.24\linewidth}lp{0.56\linewidth}"
+        )
     for place, table in enumerate(section.tables):
         opening = section.lead if not place else ""
         caption = " ".join(part for part in (opening, table.title or section.title, table.note) if part)

@@ -297,7 +297,10 @@ def _groups(report: Report, groups: GroupRates) -> Section:
 
 
 def _systems(report: Report, systems: Systems) -> Section:
-    focus = [r for r in systems.records if r.get("target") == systems.focus]
+    point = report.points[report.focus]
+    focus = [r for r in systems.records if r["metric"] == "far" and r["threshold_a"] == point.threshold]
+    if point.target is not None or not focus:  # some scores may be distances: then there is no common threshold
+        focus = [r for r in systems.records if r.get("target") == systems.focus]
     section = comparison_section(systems.records, focus)
     caption = "A dot where the interval leaves out 0, a hollow square where the data cannot tell."
     figures = [replace(figure, caption=caption) for figure in section.figures]

@@ -173,14 +173,14 @@ def comparison_section(records: Sequence[Record], focus: Sequence[Record] = ()) 
         return Section("systems", "")
     first = focus or [r for r in shown if row_name(r) == row_name(shown[0])]
     many = len({(r["a"], r["b"]) for r in records}) > 1
-    drawn = first if many else shown
+    frr = _frr_at(first[0], shown)
+    drawn = [*first, *frr] if many else shown
     drawn = sorted(drawn, key=lambda r: -abs(r["estimate"]))[:MOST_ROWS] if len(drawn) > MOST_ROWS else drawn
     figures = [
         differences_figure(rows, [pair_name(r) if many else row_name(r) for r in rows], key)
         for far, key in ((False, "differences"), (True, "differences-far"))
         if (rows := [r for r in drawn if (r["metric"] == "far") == far])
     ]
-    frr = _frr_at(first[0], shown)
     lead = _at_thresholds(first, frr) if frr else _about_many(first) if many else _about_two(first[0])
     return Section("systems", "", lead, figures=tuple(figures), tables=(_systems_table(shown, many),))
 

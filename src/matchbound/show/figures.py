@@ -426,7 +426,8 @@ def differences_figure(records: Sequence[Record], names: Sequence[str] = (), key
         for name, r in zip(shown, records, strict=True)
     )
     described = f"A minus B with {level} intervals. {told}."
-    title = "Differences" if key == "differences" else f"Differences in {metric_name(str(records[0]['metric']))}"
+    metrics = {metric_name(str(r["metric"])) for r in records}
+    title = "Differences" if len(metrics) > 1 else f"Differences in {metrics.pop()}"
     return Figure(key, title, x, None, described, rows=tuple(rows), rules=(Rule(0.0, None, "zero"),))
 
 
