@@ -33,7 +33,7 @@ def test_files_that_the_page_names_exist() -> None:
     [
         ("comparisons are of an instance with itself", "data"),
         ("rows repeat another row exactly", "data"),
-        ("Wilson falls back on", "results"),
+        ("the effective sample size is the least", "results"),
         ("too few to estimate the variation between identities", "results"),
     ],
 )

@@ -100,8 +100,10 @@ def test_what_a_result_knows_nothing_of() -> None:
         mb.evaluate(data, 0.5).claim("eer < 0.5")
     with pytest.raises(mb.UsageError, match="no setting"):
         mb.roc(data).claim("eer@rank=1 < 0.5")
-    with pytest.raises(mb.UsageError, match="one target"):
-        mb.evaluate(data, 0.5).far.claim()
+    far = mb.evaluate(data, 0.5).far
+    for target in ({}, {"below": "far<1%"}, {"above": math.inf}, {"below": None, "above": [0.1]}):
+        with pytest.raises(mb.UsageError):
+            far.claim(**target)
 
 
 def test_rules_of_thumb_are_beside_it() -> None:

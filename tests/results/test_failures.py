@@ -145,6 +145,13 @@ def test_gfrr_is_not_bounded_below_fnmr(method: str) -> None:
         assert gfrr.upper_bound(level, method) >= rates.frr.upper_bound(level, method)
 
 
+def test_the_method_of_the_command_holds_for_generalised_rates(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["evaluate", FILE, "--threshold", "0.5", "--fta", "12/900", "--method", "wilson", "--claim", "gfar<50%"]
+    assert main([*asked, "--format", "json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert [made["results"][2]["method"], made["claims"][0]["method"]] == ["wilson, MOVER", "wilson, MOVER"]
+
+
 def test_totals_only_say_so() -> None:
     rates = mb.evaluate(golden_table("larger"), 0.5)
     made = rates.generalised(mb.Failures.from_counts(fta=(7, 125), fte=(2, 27))).gfrr

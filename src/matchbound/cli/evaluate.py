@@ -86,7 +86,8 @@ def evaluate(
             general += records_of([rates.hter()] if threshold_from is not None and both else [], "auto", level)
             if failed is not None:
                 pair = rates.generalised(failed)
-                general += records_of([n for n in (pair.gfar, pair.gfrr) if n.rate.comparisons], "auto", level)
+                failing = [n for n in (pair.gfar, pair.gfrr) if n.rate.comparisons]
+                general += records_of(failing, method, level, **options)
         asked = about("curve", claims)
         if asked and isinstance(data, ScoreFile):
             raise UsageError(

@@ -143,7 +143,8 @@ def judge_all(
     verdicts: list[tuple[Claim, float | None]] = []
     for _, statement in claims:
         if "rates" in METRICS[statement.metric].read:
-            own = {"method": method, **options} if statement.metric in ("far", "frr", "recall") else {}
+            single = statement.metric in ("far", "frr", "recall", "gfar", "gfrr")
+            own = {"method": method, **options} if single else {}
             for rates in series:
                 number = rates.claimed(statement, failures=failures)
                 verdicts.append((statement.judge(number, level=level, **own), rates.threshold))

@@ -581,8 +581,9 @@ def _of_rate(rate: Rate) -> list[Note]:
         notes.append(Note("all-errors", f"{text}: {name} is at least the lower limit; nothing more is known"))
     elif rate.variance < 0.0:
         text = (
-            f"the variance estimate of {name} is negative (too few identities share errors): Wilson falls back on "
-            f"{rate.floor} effective comparisons, and a Wald interval has no width"
+            f"the variance estimate of {name} is negative (too few identities share errors): "
+            f"the effective sample size is the least that it can be, {rate.floor}; the design effect and Wilson's "
+            "interval rest on it, the default interval does not"
         )
         notes.append(Note("negative-variance", text))
     return notes

@@ -19,7 +19,16 @@ from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import PARTIAL_LABELS, SAID_COMPLETE, Note
 from matchbound.results.claims import Claim, Relation, check_target, decide, rules_of_thumb
-from matchbound.results.interval import Interval, Side, check_whole, limits_record, named, one_side, tail_of
+from matchbound.results.interval import (
+    Interval,
+    Side,
+    check_number,
+    check_whole,
+    limits_record,
+    named,
+    one_side,
+    tail_of,
+)
 from matchbound.show.shown import Shown
 from matchbound.stats.fixed_sizes import LEAST_DRAWN, pooled_sizes
 from matchbound.stats.intervals import effective_n, wilson
@@ -299,9 +308,10 @@ class Number(Shown):
         if (below is None) == (above is None):
             raise UsageError("claim takes one target: below=… or above=…")
         relation: Relation = ">" if below is None else "<"
-        target = float(below if below is not None else above)  # type: ignore[arg-type]
-        if not math.isfinite(target):
-            raise UsageError(f"a claim needs a finite target; got {target!r}")
+        given = above if below is None else below
+        if isinstance(given, str):
+            raise UsageError(f"below and above are numbers; a sentence such as {given!r} goes to claim() of the result")
+        target = check_number(given, "above" if below is None else "below", finite=True)  # type: ignore[arg-type]
         check_target(self.entry, target, "claim")
         options = options if method is None else {**options, "method": method}
         upper, lower = (self.interval(level=level, side=side, **options) for side in ("upper", "lower"))
