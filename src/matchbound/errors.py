@@ -72,6 +72,17 @@ def spelled(text: str, spell: Callable[[str, str], str] = in_python) -> str:
     return _ARGUMENT.sub(lambda found: spell(found[1], found[2]), text) if "\ue000" in text else text
 
 
+# Words of other packages for arguments, and ours.
+OTHER_WORDS = {
+    "alpha": "level, which is 1 - alpha",
+    **dict.fromkeys(("confidence_level", "confidence", "conf_level", "conf"), "level"),
+    **dict.fromkeys(("random_state", "seed", "random_seed"), "rng"),
+    **dict.fromkeys(("n_boot", "n_bootstrap", "n_bootstraps", "B"), "n_resamples"),
+    "alternative": "side",
+    "n_jobs": "workers",
+}
+
+
 class MatchboundError(Exception):
     """Base class of every error that matchbound raises on purpose.
 

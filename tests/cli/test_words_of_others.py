@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -79,6 +80,13 @@ def test_several_targets_and_a_far_in_place_of_a_threshold() -> None:
     assert rates.threshold == curve.at_far(0.1).threshold
     with pytest.raises(mb.UsageError, match="one of threshold, far and threshold_from"):
         mb.evaluate(data, 0.5, far=0.1)
+
+
+@pytest.mark.parametrize("call", [lambda data, **o: mb.evaluate(data, 0.5, **o), mb.roc])
+@pytest.mark.parametrize(("word", "ours"), [("alpha", "level"), ("n_jobs", "workers")])
+def test_calls_take_arguments_by_our_names(call: Callable[..., object], word: str, ours: str) -> None:
+    with pytest.raises(mb.UsageError, match=ours):
+        call(mb.Comparisons(list("aab"), list("abb"), [0.9, 0.1, 0.8]), **{word: 1})
 
 
 @pytest.mark.parametrize(("word", "ours"), [("alpha", "level"), ("confidence_level", "level"), ("random_state", "rng")])

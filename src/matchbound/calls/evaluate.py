@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray
-from matchbound.counting.run import RunOptions
+from matchbound.counting.run import RunArguments, RunOptions
 from matchbound.counting.sources import AnySource, recount_of, source_of
 from matchbound.counts.curve import sorted_curve, unit_curve
 from matchbound.counts.tally import Tally
-from matchbound.errors import MatchboundWarning, UsageError
+from matchbound.errors import OTHER_WORDS, MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.readers.read import Readable
 from matchbound.results.error_rates import ErrorRates, ErrorRatesSeries, error_rates
 from matchbound.results.interval import few_identities, named
 from matchbound.results.rates import WEIGHTINGS
 from matchbound.results.roc import RocCurve
-
-if TYPE_CHECKING:
-    from matchbound.counting.run import Executor, Progress
-
 
 CHOSEN_HERE = Note(
     "threshold-chosen-here",
@@ -44,11 +39,7 @@ def evaluate(
     criterion: str = "eer",
     weighting: str = "comparisons",
     pairs: bool | None = None,
-    workers: int | None = None,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_every: float = 30.0,
+    **run: Unpack[RunArguments],
 ) -> ErrorRates: ...
 @overload
 def evaluate(
@@ -57,11 +48,7 @@ def evaluate(
     *,
     weighting: str = "comparisons",
     pairs: bool | None = None,
-    workers: int | None = None,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_every: float = 30.0,
+    **run: Unpack[RunArguments],
 ) -> ErrorRatesSeries: ...
 def evaluate(
     data: AnySource | Readable,
@@ -72,11 +59,7 @@ def evaluate(
     criterion: str = "eer",
     weighting: str = "comparisons",
     pairs: bool | None = None,
-    workers: int | None = None,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_every: float = 30.0,
+    **run: Unpack[RunArguments],
 ) -> ErrorRates | ErrorRatesSeries:
     """FAR and FRR at a threshold, with everything that their intervals need.
 
@@ -100,14 +83,13 @@ def evaluate(
     pairs
         Keep the errors of each identity pair. By default they are kept for `Comparisons`, and for `Embeddings` they are
         counted again when a bootstrap first asks for them.
-    workers, executor
-        Threads for embeddings, by default one per core; or where to run blocks of embeddings, or count files of Parquet
-        tables (`scan`), such as `DaskExecutor`.
-    progress
-        Called as ``progress(done, total)`` while embeddings are compared or a table on disk is counted.
-    checkpoint, checkpoint_every
-        A file to which the state of a long run on embeddings is written, every so many seconds and when it is stopped,
-        and from which it resumes, here or on a cluster. It is removed when the run is complete.
+    run
+        ``workers``, ``executor``: threads for embeddings, by default one per core; or where to run blocks of
+        embeddings, or count files of Parquet tables (`scan`), such as `DaskExecutor`.
+        ``progress``: called as ``progress(done, total)`` while embeddings are compared or a table on disk is counted.
+        ``checkpoint``, ``checkpoint_every``: a file to which the state of a long run on embeddings is written, every so
+        many seconds and when it is stopped, and from which it resumes, here or on a cluster. It is removed when the run
+        is complete.
 
     Returns
     -------
@@ -128,21 +110,21 @@ def evaluate(
     >>> f"{low:.2%} to {high:.2%}"
     '0.01% to 0.35%'
     """
+    options = run_options(run)
     if sum(given is not None for given in (threshold, far, threshold_from)) > 1:
         raise UsageError("give one of threshold, far and threshold_from")
     if far is not None:
         data = source_of(data)
-        threshold = roc(data, workers=workers, executor=executor).at_far(far).threshold
+        threshold = roc(data, workers=options.workers, executor=options.executor).at_far(far).threshold
         warnings.warn(CHOSEN_HERE, MatchboundWarning, stacklevel=2)
     elif threshold is None:
         if threshold_from is None:
             raise UsageError("give a threshold, or threshold_from=… to choose one on other data")
-        threshold = roc(threshold_from, workers=workers).threshold_at(criterion)
+        threshold = roc(threshold_from, workers=options.workers).threshold_at(criterion)
     grid = _thresholds(threshold)
     weighting = named(weighting, WEIGHTINGS, "weighting")
     source = source_of(data)
-    recount = recount_of(source, workers, executor)
-    options = RunOptions(workers, executor, progress, checkpoint, checkpoint_every)
+    recount = recount_of(source, options.workers, options.executor)
     counted = recount.tally(grid, pairs=True if weighting == "identities" else pairs, options=options)
     series = ErrorRatesSeries(error_rates(counted, source.findings(), recount, weighting))
     for text in series.warnings:
@@ -154,11 +136,7 @@ def roc(
     data: AnySource | Readable,
     *,
     weighting: str = "comparisons",
-    workers: int | None = None,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_every: float = 30.0,
+    **run: Unpack[RunArguments],
 ) -> RocCurve:
     """The curve of a matcher: FAR and FRR at every threshold, with everything that intervals need.
 
@@ -168,7 +146,7 @@ def roc(
         As for `evaluate`. A table on disk, or more than a few million pairs of embeddings, gives a curve with about
         1,500 points instead of every step. Each is exact, and so are EER and the thresholds of a FAR or an FRR that is
         asked for; the least detection cost is the least over these points.
-    weighting, workers, executor, progress, checkpoint, checkpoint_every
+    weighting, run
         As for `evaluate`; ``weighting="identities"`` needs a curve with every step.
 
     Returns
@@ -189,8 +167,9 @@ def roc(
     """
     weighting = named(weighting, WEIGHTINGS, "weighting")
     source = source_of(data)
-    recount = recount_of(source, workers, executor).for_curve(every=weighting == "identities")
-    counted = recount.curve(RunOptions(workers, executor, progress, checkpoint, checkpoint_every))
+    options = run_options(run)
+    recount = recount_of(source, options.workers, options.executor).for_curve(every=weighting == "identities")
+    counted = recount.curve(options)
     notes = (*source.findings(), *few_identities(counted.n_identities))
     for text in notes:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
@@ -202,17 +181,13 @@ def tally(
     thresholds: ArrayLike,
     *,
     pairs: bool | None = None,
-    workers: int | None = None,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_every: float = 30.0,
+    **run: Unpack[RunArguments],
 ) -> Tally:
     """The sufficient statistics of the data at some thresholds.
 
     Parameters
     ----------
-    data, thresholds, pairs, workers, executor, progress, checkpoint, checkpoint_every
+    data, thresholds, pairs, run
         As for `evaluate`.
 
     Returns
@@ -232,8 +207,19 @@ def tally(
     [1173, 189]
     """
     grid = _thresholds(thresholds)
-    options = RunOptions(workers, executor, progress, checkpoint, checkpoint_every)
-    return recount_of(source_of(data), workers, executor).tally(grid, pairs=pairs, options=options)
+    options = run_options(run)
+    recount = recount_of(source_of(data), options.workers, options.executor)
+    return recount.tally(grid, pairs=pairs, options=options)
+
+
+def run_options(run: RunArguments) -> RunOptions:
+    """The arguments of a run; one that it does not have is refused with the word that is meant."""
+    known = RunArguments.__annotations__
+    for name in run.keys() - known.keys():
+        meant = OTHER_WORDS.get(name, "")
+        hint = f"; use {meant}" if meant in known else f"; interval() and others take {meant}"
+        raise UsageError(f"there is no argument {name!r} here{hint if meant else ''}")
+    return RunOptions(**run)
 
 
 def _thresholds(threshold: Any) -> FloatArray:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import SimpleQueue
 from types import FrameType, TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypedDict, TypeVar
 
 from numpy.typing import NDArray
 
@@ -338,6 +338,16 @@ class LocalExecutor:
         for partial in others:
             total.add(partial, count)
         return total
+
+
+class RunArguments(TypedDict, total=False):
+    """`RunOptions` as the keywords of a call."""
+
+    workers: int | None
+    executor: Executor | None
+    progress: Progress | None
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_every: float
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.errors import OTHER_WORDS, DataError, MatchboundWarning, UsageError
 from matchbound.notes import PARTIAL_LABELS, SAID_COMPLETE, Note
 from matchbound.results.claims import Claim, Relation, check_target, decide, rules_of_thumb
 from matchbound.results.interval import (
@@ -37,15 +37,6 @@ from matchbound.stats.resampling import Scheme, percentile, seed_of
 if TYPE_CHECKING:
     from matchbound.counting.recount import Recount
 
-# Words of other packages for arguments, and ours.
-OTHER_WORDS = {
-    "alpha": "level, which is 1 - alpha",
-    **dict.fromkeys(("confidence_level", "confidence", "conf_level", "conf"), "level"),
-    **dict.fromkeys(("random_state", "seed", "random_seed"), "rng"),
-    **dict.fromkeys(("n_boot", "n_bootstrap", "n_bootstraps", "B"), "n_resamples"),
-    "alternative": "side",
-    "n_jobs": "workers",
-}
 CORRECTIONS = ("none", "drop-one", "rescale")
 WITH_REPLACEMENT = ("vertex", "subsets", "two-level")
 _ADVICE = {
