@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from matchbound.arraytypes import BoolArray
-from matchbound.counting.recount import Recount, rank_scores
+from matchbound.calls.evaluate import roc
+from matchbound.counting.recount import Recount
 from matchbound.counting.run import Executor, Progress, RunOptions
 from matchbound.counting.sources import AnySource, recount_of, source_of
 from matchbound.counts.tally import Tally
@@ -21,7 +22,7 @@ from matchbound.readers.read import Readable, read
 from matchbound.readers.scan import ScoreFile, scan_groups
 from matchbound.results.error_rates import ErrorRates, error_rates, largest_share
 from matchbound.results.groups import SMALL, GroupRates
-from matchbound.results.interval import LARGE_SHARE, check_number, check_rate
+from matchbound.results.interval import LARGE_SHARE, check_number
 from matchbound.stats.gaps import group_sums
 
 
@@ -89,7 +90,7 @@ def by_group(
         )
     labels = None if isinstance(data, ScoreFile) else data.identity_labels(group)
     if far is not None:
-        threshold = _threshold_at_far(data, far)
+        threshold = _threshold_at_far(data, far, workers, executor)
         text = f"the threshold {threshold:.6g} was set on these data (FAR {far:g}); intervals take it as given"
         notes.append(Note("threshold-set-here", text))
     assert threshold is not None
@@ -147,16 +148,11 @@ def _rates_among(recount: Recount, whole: Tally, members: BoolArray, weighting: 
     return error_rates(tally, (), part, weighting)[0]
 
 
-def _threshold_at_far(data: AnySource, far: float) -> float:
-    if isinstance(data, ScoreFile):
-        raise UsageError(
-            f"{data.path}: the threshold of a FAR needs the scores in order; give a threshold, or use read"
-        )
-    check_rate(far, "far")
-    total = data.n_impostor
-    count = int(far * total * (1.0 + 1e-12))
-    if count < 1:
+def _threshold_at_far(data: AnySource, far: float, workers: int | None, executor: Executor | None) -> float:
+    point = roc(data, workers=workers, executor=executor).at_far(far)
+    if not point.far:
         raise DataError(
-            f"a FAR of {far:g} is less than one error in {total} impostor comparisons; ask for a larger one"
+            f"a FAR of {far:g} is less than one error in {point.curve.n_impostor} impostor comparisons; ask for a "
+            "larger one"
         )
-    return float(rank_scores(data, [count], "impostor")[0])
+    return point.threshold

@@ -250,16 +250,6 @@ class SystemDifference(Difference):
     def as_ratio(self) -> Ratio:
         return Ratio(self)
 
-    @property
-    def threshold_a(self) -> float:
-        """The threshold where the number of A was read."""
-        return float(self.a.threshold)
-
-    @property
-    def threshold_b(self) -> float:
-        """The threshold where the number of B was read."""
-        return float(self.b.threshold)
-
     @cached_property
     def influence(self) -> FloatArray:
         """What each identity adds to the difference, shape (G,)."""

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counts.tally import ImpostorTally, JointTally, PairTable
+from matchbound.counts.tally import ImpostorTally, JointTally, PairTable, Part
 from matchbound.stats.gaps import GroupMoments, gap_statistic, group_moments, without_leverage
 from matchbound.stats.resampling import block_rng, seed_of
 
@@ -220,17 +220,12 @@ def sign_terms(joints: Sequence[JointTally], metric: str, k: int = 0) -> SignTer
     size, part = np.int64(joints[0].n_identities), joints[0].a.part(metric)
     keys, values = [], []
     for joint in joints:
-        a, b = joint.a.impostor.erred, joint.b.impostor.erred
-        if metric == "frr":
-            key, value = np.arange(size) * (size + 1), joint.a.genuine.errors[k] - joint.b.genuine.errors[k]
-        else:
-            assert a is not None
-            assert b is not None
-            if a[k].count.size + b[k].count.size > 4 * MOST_TERMS:
-                return None
-            both = np.concatenate([table.first * size + table.second for table in (a[k], b[k])])
-            key, place = np.unique(both, return_inverse=True)
-            value = np.bincount(place.reshape(-1), np.concatenate([a[k].count, -b[k].count]), key.size)
+        one, two = (_erred(tally.part(metric), k) for tally in (joint.a, joint.b))
+        if one.count.size + two.count.size > 4 * MOST_TERMS:
+            return None
+        both = np.concatenate([table.first * size + table.second for table in (one, two)])
+        key, place = np.unique(both, return_inverse=True)
+        value = np.bincount(place.reshape(-1), np.concatenate([one.count, -two.count]), key.size)
         keys.append(key[value != 0.0])
         values.append(value[value != 0.0])
     if not 0 < sum(key.size for key in keys) <= MOST_TERMS:
@@ -244,11 +239,19 @@ def sign_terms(joints: Sequence[JointTally], metric: str, k: int = 0) -> SignTer
     m_i = part.comparisons.astype(np.float64)
     m, ends, pair_squares = m_i[first], m_i[first], 0.0
     if isinstance(part, ImpostorTally):
-        pairs, compared = PairTable(first, second, np.ones_like(first)), part.compared
-        assert compared is not None
-        made = pairs.look_up(compared, int(size))
-        m, ends, pair_squares = made.astype(np.float64), m_i[first] + m_i[second], float(part.sum_mm) / 2.0
+        assert part.compared is not None
+        m = PairTable(first, second, first).look_up(part.compared, int(size)).astype(np.float64)
+        ends, pair_squares = m_i[first] + m_i[second], float(part.sum_mm) / 2.0
     return SignTerms(renamed[0], renamed[1], d, m, ends, float(m_i.sum()) / part.ends, float(m_i @ m_i), pair_squares)
+
+
+def _erred(part: Part, k: int) -> PairTable:
+    """The errors at the k-th threshold by identity pair; genuine ones as those of an identity with itself."""
+    if isinstance(part, ImpostorTally):
+        assert part.erred is not None
+        return part.erred[k]
+    own = np.flatnonzero(part.errors[k])
+    return PairTable(own, own, part.errors[k][own])
 
 
 def flipped(terms: SignTerms, factor: float, freedom: float, *, n_resamples: int = 10_000, rng: Rng = 0) -> Largest:
