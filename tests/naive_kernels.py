@@ -223,17 +223,6 @@ def set_cuts(lists: Any, columns: Any, kind: int, offset: Any, shift: Any, per_u
     return np.array(made)
 
 
-def list_hits(columns: Any, probes: Any, enrolled: Any, at: Any, least: Any, strict: bool, _: Any) -> Any:
-    """(place, person) of each column that reaches the least score of a probe, in order."""
-    made = []
-    for r, level in enumerate(least.tolist()):
-        for c in range(columns.first, columns.first + columns.width):
-            mine = _column_score(probes, at[r], enrolled, c)
-            if enrolled.owner[c] != probes.own[at[r]] and (mine > level or (mine == level and not strict)):
-                made.append((r, int(enrolled.owner[c])))
-    return made
-
-
 def take_turns(which: Any, a: Any, b: Any, size: Any, start: Any, first: Any, second: Any, done: int) -> Any:
     """The instances of each comparison: of those not yet compared, the first pair that was visited least."""
     one, two = first.copy(), second.copy()

@@ -12,6 +12,7 @@ import matchbound as mb
 from cases import labels, matrix_of, write_lists
 from conftest import DATA
 from matchbound import results
+from matchbound.report.searches import search_document
 
 GOLDEN = DATA / "search"
 quiet = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -38,14 +39,18 @@ def same_rates(
 
 
 @quiet
-def test_short_lists_go_back_to_the_data(sets: tuple[mb.Embeddings, mb.Embeddings]) -> None:
-    gallery, probes = sets
-    long, short = mb.search(gallery, probes, candidates=80), mb.search(gallery, probes, candidates=1)
-    for threshold in (0.2, 0.5):
-        assert np.array_equal(long.hits(threshold).hits, short.hits(threshold).hits)
-        near = long.at_gallery_size(160, threshold).interval(), short.at_gallery_size(160, threshold).interval()
-        np.testing.assert_allclose(tuple(near[0]), tuple(near[1]), rtol=1e-12)
-    assert np.array_equal(long.mated.ahead_of_mates().hits, short.mated.ahead_of_mates().hits)
+def test_lists_that_end_too_early_are_refused(sets: tuple[mb.Embeddings, mb.Embeddings]) -> None:
+    """Who reaches a threshold below the end of a list is not known; the message says what to do."""
+    long, short = mb.search(*sets, candidates=80), mb.search(*sets, candidates=1)
+    assert long.at_gallery_size(160, 0.5).estimate > long.fpir(0.5).estimate
+    assert short.hits(0.9).hits.tolist() == long.hits(0.9).hits.tolist()
+    with pytest.raises(mb.DataError, match="candidates=1000"):
+        short.at_gallery_size(160, 0.2)
+    with pytest.raises(mb.DataError, match="candidates=80"):
+        short.at_gallery_size(160, rank=1)
+    report = search_document(short, threshold=0.2)
+    assert [section.key for section in report.sections][:2] == ["searches", "hubs"]
+    assert any("candidate lists end" in note for note in report.sections[0].notes)
 
 
 @quiet
@@ -56,7 +61,7 @@ def test_lists_of_a_vector_index(sets: tuple[mb.Embeddings, mb.Embeddings]) -> N
     lists = mb.Candidates.from_arrays(
         best, np.take_along_axis(scores, best, axis=1), gallery=labels(gallery), identity=labels(probes)
     )
-    found = mb.search(gallery, probes)
+    found = mb.search(gallery, probes, candidates=80)
     with pytest.warns(mb.MatchboundWarning, match="lists end at 30 candidates of 80 enrolled"):
         listed = mb.search(lists)
     same_rates(found, listed, (0.6, 0.65), (1, 5))

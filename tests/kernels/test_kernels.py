@@ -72,12 +72,6 @@ def _keep_best(before: Any, after: Any, _: Any) -> None:
     np.testing.assert_array_equal(after[-1].holder, holder)
 
 
-def _list_hits(before: Any, after: Any, result: Any) -> None:
-    expected = naive.list_hits(*before)
-    assert result == len(expected)
-    assert [tuple(row) for row in after[6][:result].tolist()] == expected
-
-
 def _take_turns(before: Any, after: Any, _: Any) -> None:
     for mine, theirs in zip(after[5:7], naive.take_turns(*before), strict=True):
         np.testing.assert_array_equal(mine, theirs)
@@ -92,7 +86,6 @@ BY_CALL: dict[str, Check] = {
     "kernels.product.largest_offset": returns(naive.largest_offset),
     "kernels.sweep._add_forms": writes(naive.add_forms),
     "kernels.search.keep_best": _keep_best,
-    "kernels.search.list_hits": _list_hits,
     "kernels.search.mate_scores": writes(naive.mate_scores),
     "kernels.search.set_cuts": writes(naive.set_cuts),
     "kernels.sweep.cumulate_pairs": writes(naive.cumulate_pairs),
@@ -142,7 +135,7 @@ def all_kernels() -> set[str]:
 
 def test_every_kernel_has_a_twin() -> None:
     assert sorted([*BY_CALL, *BY_RESULT, *ELSEWHERE]) == sorted(all_kernels())
-    assert len(all_kernels()) > 25, "they are found at all"
+    assert len(all_kernels()) > 20, "they are found at all"
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)

@@ -15,7 +15,6 @@ A gallery is not copied: its bytes are kept, a quarter of float32.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -28,8 +27,7 @@ from matchbound.counting.checkpoint import fingerprint
 from matchbound.counting.factors import rounding_band
 from matchbound.counting.run import Partial, RunOptions, run_all
 from matchbound.counting.screen import Rounded, best_kind, best_step
-from matchbound.counting.threads import available_cores, in_slices
-from matchbound.data.candidates import MOST_HITS, Reached
+from matchbound.counting.threads import in_slices
 from matchbound.data.embeddings import BLOCK_ROWS, Embeddings, Similarity
 from matchbound.errors import DataError
 from matchbound.scratch import room_for
@@ -130,13 +128,6 @@ class ByteGallery:
         under = 0.0 if self.similarity == "cosine" else float((width + 8) * (2.0**-1074 * self.scale) * self.scale)
         reach = 1.0 + 1e-9
         return 1.01 * rounding_band(width, self.similarity, reach, reach) + under
-
-    def values(self, scores: FloatArray) -> FloatArray:
-        """Oriented values of oriented scores."""
-        if self.similarity == "cosine":
-            return scores
-        scaled = scores * self.scale
-        return np.asarray(-scaled * scaled / 2.0 if self.similarity == "euclidean" else scaled * self.scale)
 
     def guess(self, places: IntArray, people: float) -> FloatArray:
         """For each probe an oriented value that about so many columns reach; −∞ in small galleries."""
@@ -269,37 +260,6 @@ class SearchJob:
     @cached_property
     def prepared(self) -> ByteGallery:
         return ByteGallery(self)
-
-    def reached(self, searches: IntArray, least: FloatArray, strict: bool) -> Reached:
-        """Who reaches (or exceeds) the least oriented score of each of some searches, the mate left out.
-
-        - searches, least, shape (n,): numbers of probes, ascending. Searches behind the last probe reach nobody.
-        """
-        from matchbound.kernels.search import Lists, list_hits
-
-        gallery, hits = self.prepared, np.zeros(searches.size, dtype=np.int64)
-        count = int(np.searchsorted(searches, self.probes.shape[0]))
-
-        def block(start: int) -> IntArray:
-            part = slice(start, min(start + MOST_ROWS, count))
-            places, room = searches[part], np.empty((MOST_ROWS * PIECE_COLUMNS, 2), dtype=np.int64)
-            none, found = np.full((places.size, 1), -np.inf), [room[:0]]
-            for columns in gallery.passed(places, Lists(none, none, gallery.values(least[part]))):
-                size = list_hits(columns, gallery.probes, gallery.enrolled, places, least[part], strict, room)
-                found.append(room[:size].copy())
-            pairs = np.concatenate(found)
-            pairs[:, 0] += start
-            return np.unique(pairs, axis=0) if gallery.enrolled.shared else pairs
-
-        lists = [np.empty((0, 2), dtype=np.int64)]
-        with ThreadPoolExecutor(available_cores()) as pool:
-            for pairs in pool.map(block, range(0, count, MOST_ROWS)):
-                hits += np.bincount(pairs[:, 0], minlength=hits.size)
-                lists.append(pairs if hits.sum() <= MOST_HITS else pairs[:0])
-        if hits.sum() > MOST_HITS:
-            return Reached(hits, None, None)
-        probe, holder = np.concatenate(lists).T
-        return Reached(hits, probe, holder)
 
 
 # (mate, holder, score) of some probes, shapes (b,), (b, k), (b, k); see `matchbound.data.candidates`.

@@ -7,34 +7,26 @@ than the arrays, it ends in candidates with holder −1 and score −∞.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
 from matchbound.data.labels import as_labels
 from matchbound.data.values import check_finite
 from matchbound.errors import DataError, UsageError
 from matchbound.notes import Note
 
-# Hits that are listed one by one; beyond this, only how many there are.
-MOST_HITS = 50_000_000
-
 
 class Reached(NamedTuple):
-    """How many enrolled people reached a score in each search, shape (n,), and each hit, unless there are too many."""
+    """How many enrolled people reached a score in each search, shape (n,), and each hit: its search and its person."""
 
     hits: IntArray
-    probe: IntArray | None
-    holder: IntArray | None
-
-
-# From searches (their rows), the least oriented score of each and whether it must be exceeded to who reached it, the
-# mate left out.
-Source = Callable[[IntArray, FloatArray, bool], Reached]
+    probe: IntArray
+    holder: IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +42,6 @@ class Candidates:
     - ranks: the largest rank that the lists can decide.
     - floor: oriented scores below this were not listed.
     - distance: whether small scores mean "same".
-    - source: goes beyond the end of lists, where there are the data that they were made from; `row`, shape (n,), says
-      which search is which there.
 
     See Also
     --------
@@ -75,11 +65,9 @@ class Candidates:
     holder: IntArray = field(repr=False)
     score: FloatArray = field(repr=False)
     end: FloatArray = field(repr=False)
-    row: IntArray = field(repr=False)
     ranks: int
     floor: float = -np.inf
     distance: bool = False
-    source: Source | None = field(default=None, repr=False)
     notes: tuple[Note, ...] = ()
 
     def __len__(self) -> int:
@@ -98,7 +86,7 @@ class Candidates:
         rows
             Their places, ascending.
         """
-        each = ("identity", "own", "mate", "holder", "score", "end", "row")
+        each = ("identity", "own", "mate", "holder", "score", "end")
         return replace(self, **{name: getattr(self, name)[rows] for name in each})
 
     def among(self, people: Collection[Any]) -> Candidates:
@@ -136,38 +124,30 @@ class Candidates:
         Parameters
         ----------
         threshold
-            DataError where some lists end before it, and there is nothing but the lists.
+            DataError where some lists end before it.
         """
-        return self._reached(
-            np.full(len(self), threshold),
-            False,
-            bool(np.any(self.end >= threshold)),
-            f"at threshold {-threshold if self.distance else threshold:g} some candidate lists end before the scores "
-            "do: how many more people reach it is not known. Give longer lists, or a stricter threshold",
-        )
+        if np.any(self.end >= threshold):
+            at = -threshold if self.distance else threshold
+            raise DataError(
+                f"at threshold {at:g} some candidate lists end before the scores do: how many more people reach it is "
+                "not known. Give longer lists, as with search(…, candidates=1000), or a stricter threshold"
+            )
+        return self._listed(self.score >= threshold)
 
     def ahead_of_mates(self) -> Reached:
         """The non-mates that are ahead of the mate in each search; all of them where the mate has no score."""
         lost = np.isneginf(self.mate)
         mate = np.where(lost, np.inf, self.mate)
-        cut = np.any(self.end > mate) or (self.source is None and np.any(lost & np.isfinite(self.end)))
-        reached = self._reached(
-            mate,
-            True,
-            bool(cut),
-            "some mates are behind the end of their candidate list: CMC in another gallery needs the number of "
-            "non-mates ahead of each mate. Give longer lists",
-        )
-        return reached._replace(hits=np.where(lost, self.gallery_size - 1, reached.hits))
+        if np.any(self.end > mate) or np.any(lost & np.isfinite(self.end)):
+            raise DataError(
+                "some mates are behind the end of their candidate list: CMC in another gallery needs the number of "
+                f"non-mates ahead of each mate. Give longer lists, as with search(…, candidates={self.gallery_size})"
+            )
+        ahead = self._listed(self.score > mate[:, None])
+        return ahead._replace(hits=np.where(lost, self.gallery_size - 1, ahead.hits))
 
-    def _reached(self, least: FloatArray, strict: bool, beyond: bool, why_not: str) -> Reached:
-        """Who reaches (or exceeds) the least score of each search; from the data where lists do not reach so far."""
-        if beyond:
-            if self.source is None:
-                raise DataError(why_not)
-            return self.source(self.row, least, strict)
-        cut = least[:, None]
-        probe, place = np.nonzero(self.score > cut if strict else self.score >= cut)
+    def _listed(self, chosen: BoolArray) -> Reached:
+        probe, place = np.nonzero(chosen)
         hits = np.bincount(probe, minlength=len(self)).astype(np.int64)
         return Reached(hits, probe, self.holder[probe, place])
 
@@ -257,8 +237,7 @@ class Candidates:
         if np.isfinite(bottom):
             text = f"nobody beyond a score of {sign * bottom:g} was listed: thresholds beyond it are refused"
             notes.append(Note("listed-from", text))
-        row = np.arange(own.size)
-        return cls(people, shown, own, mate, others, scores, end, row, ranks, bottom, distance, None, tuple(notes))
+        return cls(people, shown, own, mate, others, scores, end, ranks, bottom, distance, tuple(notes))
 
     @classmethod
     def from_arrays(

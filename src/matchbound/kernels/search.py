@@ -205,29 +205,3 @@ def keep_best(columns: Any, probes: Any, enrolled: Any, at: Any, lists: Any) -> 
             owner = enrolled.owner[col0 + found[k]]
             if values[k] > score[r, last] and owner != own and value_of(values[k], scale, kind) >= least[r]:
                 insert(score, holder, r, values[k], owner, enrolled.shared)
-
-
-@compiled()
-def list_hits(columns: Any, probes: Any, enrolled: Any, at: Any, least: Any, strict: bool, out: Any) -> int:
-    """Columns that reach the least score of each probe, written as (place in `at`, person); how many there are.
-
-    at : int64, shape (B,). Probes.
-    least : float64, shape (B,)
-        Oriented scores that a hit reaches, or exceeds where `strict`.
-    out : int64, shape (≥ B·width, 2)
-    """
-    found = np.empty(columns.width + 4, dtype=np.int64)
-    x = np.empty((1, probes.raw.shape[1]))
-    n = 0
-    for r in range(at.shape[0]):
-        own, length = probes.own[at[r]], probes.lengths[at[r]]
-        scaled_row(probes, at[r], x)
-        for k in range(list_hits_of_bits(columns.bits, r * columns.stride, 0, columns.width, 0, 0, found)):
-            column = columns.first + found[k]
-            if enrolled.owner[column] == own:
-                continue
-            score = column_score(x, length, enrolled, column)
-            if score > least[r] or (score == least[r] and not strict):
-                out[n, 0], out[n, 1] = r, enrolled.owner[column]
-                n += 1
-    return n

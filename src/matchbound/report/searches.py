@@ -9,8 +9,8 @@ from typing import Any
 
 from matchbound._version import __version__
 from matchbound.calls.searching import compare_searches, search_claim, search_records
-from matchbound.errors import UsageError
-from matchbound.notes import heard
+from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.notes import Note, heard
 from matchbound.report.page import number_list
 from matchbound.report.sections import with_source
 from matchbound.results.claims import parse_claim
@@ -80,11 +80,12 @@ def search_sections(
         curves += [found.curve("cmc", level=level)] if found.n_mated else []
         judged = [search_claim(found, statement, cuts, ranks[0], level=level) for statement in statements]
         if at is not None:
-            curves.append(found.curve("size", threshold=at, level=level))
-            more += [
-                Section("sizes-table", "FPIR in other galleries", tables=(sizes_table(curves[-1]),)),
-                _hubs(found, at, show_labels),
-            ]
+            try:
+                curves.append(found.curve("size", threshold=at, level=level))
+                more.append(Section("sizes-table", "FPIR in other galleries", tables=(sizes_table(curves[-1]),)))
+            except DataError as short:
+                warnings.warn(Note("not-countable", str(short)), MatchboundWarning, stacklevel=2)
+            more.append(_hubs(found, at, show_labels))
         if group is not None:
             parts = found.by_group(cuts[0], ranks[0], group=group)
             gaps = [gap.record(gap.interval(level=level)) for gap in parts.gaps()]

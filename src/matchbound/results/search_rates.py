@@ -460,9 +460,6 @@ class RateAtSize(SearchNumber):
                 "can be far off where a few people make most hits. Look at the bracket too"
             )
             notes.append(Note("extrapolated", text))
-        if self.part.probe is None and self.errors:
-            text = "there are too many hits to list, so the gallery's part of the variance is left out"
-            notes.append(Note("hits-not-listed", text))
         return tuple(notes)
 
     def record(self, interval: Interval | None) -> dict[str, Any]:

@@ -37,14 +37,14 @@ class HitList:
 
     - person, shape (n,): who was searched for.
     - hits, shape (n,): h_x; n_people: J; size: N.
-    - probe, holder, shape (H,), or None: the hits one by one; without them the gallery's variance is left out.
+    - probe, holder, shape (H,): the hits one by one.
     """
 
     person: IntArray = field(repr=False)
     n_people: int
     hits: IntArray = field(repr=False)
-    probe: IntArray | None = field(repr=False)
-    holder: IntArray | None = field(repr=False)
+    probe: IntArray = field(repr=False)
+    holder: IntArray = field(repr=False)
     size: int
 
     @property
@@ -71,7 +71,7 @@ class HitList:
         h = self.hits.astype(np.float64)
         phi, none = value(h), np.empty(0, dtype=np.int64)
         changed = none, none, np.empty(0)
-        if self.probe is not None and self.holder is not None and gallery == "random":
+        if gallery == "random":
             changed = self.probe, self.holder, (phi - value(np.maximum(h - 1.0, 0.0)))[self.probe]
         return search_sums(self.person, phi, changed, np.full(self.n_people, -1), self.size).variance(gallery)
 
