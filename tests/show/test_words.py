@@ -137,7 +137,7 @@ def test_wrong_arguments_of_evaluate() -> None:
     wrong: list[tuple[Any, Any, type[Exception], str]] = [
         (data, "high", mb.UsageError, "threshold"),
         (data, float("nan"), mb.UsageError, "NaN"),
-        ([1, 2, 3], 0.5, mb.UsageError, "Comparisons or Embeddings"),
+        ([1, 2, 3], 0.5, mb.UsageError, "list of files"),
         (mb.Comparisons([], [], []), 0.5, mb.DataError, "no comparisons"),
         (mb.Embeddings(np.ones((1, 2)), ["a"]), 0.5, mb.DataError, "no pair"),
     ]

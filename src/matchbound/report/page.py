@@ -16,7 +16,6 @@ from matchbound.results.bands import limits_at
 from matchbound.show.figures import spread_points
 from matchbound.show.records import Record
 from matchbound.show.section import Document, Section, Slider
-from matchbound.show.terms import Terms
 
 if TYPE_CHECKING:
     from matchbound.results.claims import Claim
@@ -223,17 +222,11 @@ class Report:
         people = f"{self.description.n_identities:,} identities"
         return f"Report({self.title!r}: {len(self.points)} operating points of {people}; write_report writes it)"
 
-    def document(self, terms: Terms = "plain") -> Document:
-        """The report as sections.
-
-        Parameters
-        ----------
-        terms
-            ``"iso"`` writes FMR and FNMR.
-        """
+    def document(self) -> Document:
+        """The report as sections."""
         from matchbound.report.sections import document
 
-        return document(self, terms)
+        return document(self)
 
     def reworded(self, words: Callable[[Sequence[Note]], tuple[Note, ...]]) -> Report:
         """The same with its notes put in other words, as a command line does."""

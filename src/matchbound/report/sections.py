@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from matchbound.show.columns import (
-    column,
     counted,
     description_rows,
     name_text,
@@ -22,12 +21,13 @@ from matchbound.show.figures import Mark, det_figure, roc_figure, scores_figure
 from matchbound.show.numbers import MINUS, count_text, level_text, percent, ratio_text, span, target_text
 from matchbound.show.section import Card, Document, Section, verdict_of
 from matchbound.show.tables import Column, Table, table
-from matchbound.show.terms import Terms, say, speaking
+from matchbound.show.terms import say
 
 if TYPE_CHECKING:
     from matchbound.report.page import Point, Report, Stated, Systems
     from matchbound.results.groups import GroupRates
     from matchbound.results.rates import Rate
+    from matchbound.show.records import Record
     from matchbound.stats.variance import Contributions
 
 # So few people are a caution; so many of those who drive the uncertainty are listed.
@@ -36,26 +36,25 @@ FEW_DRIVERS, TOP = 3, 8
 OFTEN = 0.2
 
 
-def document(report: Report, terms: Terms = "plain") -> Document:
-    """The report in the terms asked for."""
-    with speaking(terms):
-        facts = tuple((capital(what), value) for what, value in description_rows(report.description))
-        sections = [
-            _summary(report),
-            _explore(report),
-            _points(report),
-            *([] if report.groups is None else [_groups(report, report.groups)]),
-            *([] if report.systems is None else [_systems(report, report.systems)]),
-            *report.searches,
-            _drivers(report),
-            Section("data", "The data", facts=facts),
-            Section("method", "How the numbers were made", facts=tuple(method_facts(report))),
-        ]
-        d = report.description
-        comparisons = f"{count_text(d.n_genuine)} genuine, {count_text(d.n_impostor)} impostor"
-        about = [("People", count_text(d.n_identities)), ("Comparisons", comparisons)]
-        eyebrow = f"Error rates with {level_text(report.level)} intervals"
-        return with_source(report.title, sections, report.provenance, eyebrow, about)
+def document(report: Report) -> Document:
+    """The report, in the terms that are spoken."""
+    facts = tuple((capital(what), value) for what, value in description_rows(report.description))
+    sections = [
+        _summary(report),
+        _explore(report),
+        _points(report),
+        *([] if report.groups is None else [_groups(report, report.groups)]),
+        *([] if report.systems is None else [_systems(report, report.systems)]),
+        *report.searches,
+        _drivers(report),
+        Section("data", "The data", facts=facts),
+        Section("method", "How the numbers were made", facts=tuple(method_facts(report))),
+    ]
+    d = report.description
+    comparisons = f"{count_text(d.n_genuine)} genuine, {count_text(d.n_impostor)} impostor"
+    about = [("People", count_text(d.n_identities)), ("Comparisons", comparisons)]
+    eyebrow = f"Error rates with {level_text(report.level)} intervals"
+    return with_source(report.title, sections, report.provenance, eyebrow, about)
 
 
 def with_source(
@@ -231,29 +230,27 @@ def _point_name(point: Point) -> str:
 
 
 def _points(report: Report) -> Section:
-    level = level_text(report.level)
-    rows: list[dict[str, Any]] = [
-        {
-            "point": capital(_point_name(point)) + (" ●" if place == report.focus else ""),
-            "reading": point.reading,
-            "far": point.far.record,
-            "frr": point.frr.record,
-        }
-        for place, point in enumerate(report.points)
+    level, focus = level_text(report.level), report.points[report.focus]
+
+    def of(metric: str, write: Callable[[Record], str]) -> Callable[[Point], str]:
+        return lambda point: write(getattr(point, metric).record)
+
+    columns = [
+        Column("Point", cell=lambda point: capital(_point_name(point)) + (" ●" if point is focus else "")),
+        Column("Threshold", "number", cell=lambda point: point.reading),
     ]
-    columns = [column("Point", "point", kind="text"), column("Threshold", "reading")]
     for metric, errors, drop in (("far", "False accepts", 2), ("frr", "False rejects", 1)):
         name = say(metric.upper())
         columns += [
-            column(name, metric, with_interval),
-            column(f"{name} below", metric, lambda record: percent(record["upper"])),
-            column(say(errors), metric, counted, drop=drop),
+            Column(name, "number", cell=of(metric, with_interval)),
+            Column(f"{name} below", "number", cell=of(metric, lambda record: percent(record["upper"]))),
+            Column(say(errors), "number", drop, of(metric, counted)),
         ]
     title = (
         f"{level} intervals beneath each estimate; “below” is a one-sided bound with confidence {level}, also of a "
         "rate without errors. ● is the point of the summary."
     )
-    tables = [table(rows, columns, title)]
+    tables = [table(report.points, columns, title)]
     failed = [(g.metric.upper(), p.reading, g) for p in report.points for g in (p.gfar, p.gfrr) if g is not None]
     if failed:
         number: Any = failed[0][2].number

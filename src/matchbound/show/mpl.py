@@ -32,35 +32,32 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 1)), (0, (8, 2)))
 
 
-def new_axes(size: tuple[float, float] = COLUMN, *, pyplot: bool = True) -> Axes:
-    """Axes of a new figure; through pyplot, so that notebooks show it, or of a figure that nothing else knows of."""
-    axes: Axes = _canvas(size, pyplot).subplots()
-    return axes
+def new_axes(size: tuple[float, float] = COLUMN, panels: int = 1, *, pyplot: bool = True) -> Any:
+    """Axes of a new figure; through pyplot, so that notebooks show it, or of a figure that nothing else knows of.
 
-
-def _canvas(size: tuple[float, float], pyplot: bool = True) -> Any:
+    Of several panels side by side, an array of them.
+    """
     options: dict[str, Any] = {"figsize": size, "dpi": 150, "layout": "constrained"}
     try:
         if pyplot:
             import matplotlib.pyplot as plt
 
-            return plt.figure(**options)
+            return plt.figure(**options).subplots(1, panels)
         from matplotlib.figure import Figure as Canvas
     except ImportError as error:
         raise MissingExtraError("plots need matplotlib: install matchbound[plots]") from error
-    return Canvas(**options)
+    return Canvas(**options).subplots(1, panels)
 
 
 def draw_panels(figures: Sequence[Figure]) -> list[Axes]:
     """Figures side by side on one canvas, which notebooks show, with one legend below."""
-    canvas = _canvas((1.0 + 2.6 * len(figures), 3.4))
-    axes = list(canvas.subplots(1, len(figures), squeeze=False)[0])
+    axes = list(new_axes((1.0 + 2.6 * len(figures), 3.4), len(figures)))
     for figure, ax in zip(figures, axes, strict=True):
         draw(figure, ax).set_title(figure.title, fontsize=SMALL + 1.0)
         if legend := ax.get_legend():
             legend.remove()
     handles = dict(zip(*reversed(axes[0].get_legend_handles_labels()), strict=True))
-    canvas.legend(handles.values(), handles, loc="outside lower center", ncols=4, fontsize=SMALL, frameon=False)
+    axes[0].figure.legend(handles.values(), handles, loc="outside lower center", ncols=4, fontsize=SMALL, frameon=False)
     return axes
 
 
