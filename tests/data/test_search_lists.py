@@ -54,6 +54,29 @@ def test_lists_that_end_too_early_are_refused(sets: tuple[mb.Embeddings, mb.Embe
 
 
 @quiet
+def test_lists_cut_at_a_score_do_not_decide_cmc(sets: tuple[mb.Embeddings, mb.Embeddings], tmp_path: Path) -> None:
+    """A mate below the score may have any rank: it was counted as a miss."""
+    gallery, probes = sets
+    scores = matrix_of(gallery, probes)
+    search, candidate = np.nonzero(scores >= 0.6)
+    rows: dict[str, Any] = {"identity": labels(probes), "gallery": labels(gallery)}
+    listed = (search, labels(gallery)[candidate], scores[search, candidate])
+    found, cut = mb.search(gallery, probes), mb.search(mb.Candidates.from_lists(*listed, **rows))
+    for threshold in (0.62, 0.65):
+        for rank in (1, 5):
+            assert cut.fnir(threshold, rank).errors == found.fnir(threshold, rank).errors
+    for refused in (lambda: cut.cmc(1), lambda: cut.at_gallery_size(40, rank=1), lambda: cut.curve("cmc")):
+        with pytest.raises(mb.DataError):
+            refused()
+    assert [record["metric"] for record in cut.to_records()] == ["fnir@fpir"] * 2
+    assert mb.compare_searches(cut, cut, threshold=0.65).cmc is None
+    document = search_document(cut, threshold=0.65)
+    assert any("CMC at rank 1 is not decided" in note for note in document.sections[0].notes)
+    failed = mb.search(mb.Candidates.from_lists(*listed, floor=-np.inf, **rows))
+    assert failed.cmc(1).errors == failed.fnir(0.6).errors > found.cmc(1).errors
+
+
+@quiet
 def test_lists_of_a_vector_index(sets: tuple[mb.Embeddings, mb.Embeddings]) -> None:
     gallery, probes = sets
     scores = matrix_of(gallery, probes)
@@ -250,6 +273,9 @@ def test_far_larger_galleries_get_no_estimate(sets: tuple[mb.Embeddings, mb.Embe
     assert made.method == "bound"
     assert 0.0 < made.low < found.fpir(0.65).estimate
     assert made.high == 1.0
+    lows = [found.at_gallery_size(5000, t).interval().low for t in (0.58, 0.62, 0.66, 0.7)]
+    assert lows == sorted(lows, reverse=True), "lower limits fall as the threshold rises"
+    assert lows[0] < 1.0
 
 
 @quiet

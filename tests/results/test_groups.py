@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ from matchbound.stats.variance import rate_of_part
 from strategies import comparisons, tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+KINDS = ("sex", 2), ("age", 3)
 
 
 def literal_terms(rows: list, group: dict[str, str], g: str, h: str) -> list[tuple[str, str, float]]:
@@ -271,6 +273,18 @@ def test_intersections_mappings_and_columns() -> None:
         assert rates.groups == ("old", "young")
         assert rates["old"].far.errors == plain[0]["old"].far.errors
     assert sum(crossed[g].frr.errors for g in crossed) == plain[0].overall.frr.errors
+
+
+def test_columns_of_a_file_make_intersections(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    a, b = rng.integers(0, 30, (2, 400))
+    sides = {f"{name}_{side}": np.where(who % n, "x", "y") for side, who in (("a", a), ("b", b)) for name, n in KINDS}
+    columns = {"id_a": a, "id_b": b, "score": rng.random(400), **sides}
+    lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
+    (tmp_path / "scores.csv").write_text("\n".join(lines) + "\n")
+    crossed = by_group(tmp_path / "scores.csv", 0.5, group=("sex", "age"))
+    assert crossed.groups == ("x & x", "x & y", "y & x", "y & y")
+    assert sum(crossed[g].frr.comparisons for g in crossed) == crossed.overall.frr.comparisons
 
 
 def test_a_column_is_per_row_also_where_every_person_has_one_row() -> None:

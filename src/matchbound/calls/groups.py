@@ -76,8 +76,13 @@ def by_group(
     """
     if (threshold is None) == (far is None):
         raise UsageError("give one of threshold= or far=")
-    if isinstance(group, str) and people is None and not isinstance(data, Comparisons | Embeddings | ScoreFile):
-        data, group = read(data, group=group), None
+    if people is None and not isinstance(data, Comparisons | Embeddings | ScoreFile):
+        if isinstance(group, str):
+            data, group = read(data, group=group), None
+        elif isinstance(group, tuple) and group and all(isinstance(name, str) for name in group):
+            each = [read(data, group=name) for name in group]
+            data = each[0]
+            group = tuple(dict(zip(one.identities, one.identity_labels(None), strict=True)) for one in each)
     data = source_of(data)
     notes = list(data.findings())
     if people is not None:

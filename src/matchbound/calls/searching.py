@@ -285,10 +285,10 @@ def compare_searches(
             differences["fpir"] = _paired(a.fpir(cuts[0]), b.fpir(cuts[1]), kind)
         if a.n_mated:
             differences["fnir"] = _paired(a.fnir(cuts[0], rank), b.fnir(cuts[1], rank), kind)
-    if a.n_mated:
+    if a.n_mated and rank <= min(a.lists.cmc_ranks, b.lists.cmc_ranks):
         differences["cmc"] = _paired(a.cmc(rank), b.cmc(rank), kind)
-        if fpir is not None and a.n_nonmated:
-            differences["fnir_at_fpir"] = _at_fpir(a, b, fpir, rank)
+    if a.n_mated and a.n_nonmated and fpir is not None:
+        differences["fnir_at_fpir"] = _at_fpir(a, b, fpir, rank)
     return SearchComparison(**differences)
 
 

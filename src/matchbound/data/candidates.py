@@ -78,6 +78,17 @@ class Candidates:
         """N."""
         return int(self.gallery.size)
 
+    @property
+    def cmc_ranks(self) -> int:
+        """The largest rank that the lists decide without a threshold.
+
+        Where lists end at a score, a mate that was not listed may have any rank beyond the end of its list.
+        """
+        lost = (self.own >= 0) & np.isneginf(self.mate)
+        if not (np.isfinite(self.floor) and lost.any()):
+            return self.ranks
+        return min(self.ranks, int(np.count_nonzero(self.holder[lost] >= 0, axis=1).min()))
+
     def take(self, rows: IntArray) -> Candidates:
         """Some of the searches.
 
@@ -138,7 +149,7 @@ class Candidates:
         """The non-mates that are ahead of the mate in each search; all of them where the mate has no score."""
         lost = np.isneginf(self.mate)
         mate = np.where(lost, np.inf, self.mate)
-        if np.any(self.end > mate) or np.any(lost & np.isfinite(self.end)):
+        if np.any(self.end > mate) or np.any(lost & np.isfinite(np.maximum(self.end, self.floor))):
             raise DataError(
                 "some mates are behind the end of their candidate list: CMC in another gallery needs the number of "
                 f"non-mates ahead of each mate. Give longer lists, as with search(…, candidates={self.gallery_size})"
@@ -175,7 +186,8 @@ class Candidates:
         gallery : array
             All enrolled identities, also those who were never returned.
         floor
-            The threshold below (for distances, above) which nobody was returned, where there was one.
+            The threshold below (for distances, above) which nobody was returned; by default, where lists differ in
+            length, the last score listed. −∞ (∞) says that there was none, and that searches without candidates failed.
         distance
             As for the class.
         """
@@ -225,9 +237,9 @@ class Candidates:
         lost = np.isfinite(end) & (own >= 0) & np.isneginf(mate)
         ranks = int(listed[lost].min()) if lost.any() else int(people.size)
         notes: list[Note] = []
-        if np.any(cut):
-            short = cut & np.isneginf(scores[:, 1])
-            scores[short, 1] = end[short]
+        short = cut & np.isneginf(scores[:, 1])
+        scores[short, 1] = end[short]
+        if np.any(cut) and not np.isfinite(bottom):
             text = (
                 f"lists end at {longest} candidates of {people.size:,} enrolled people: ranks to {longest} and FPIR at "
                 "any threshold can be counted; how many people reach a threshold, and so selectivity and other gallery "
@@ -235,7 +247,10 @@ class Candidates:
             )
             notes.append(Note("short-lists", text))
         if np.isfinite(bottom):
-            text = f"nobody beyond a score of {sign * bottom:g} was listed: thresholds beyond it are refused"
+            text = (
+                f"nobody beyond a score of {sign * bottom:g} was listed: thresholds beyond it are refused, and so are "
+                "CMC at ranks that lists without the mate do not reach, and other gallery sizes where lists end early"
+            )
             notes.append(Note("listed-from", text))
         return cls(people, shown, own, mate, others, scores, end, ranks, bottom, distance, tuple(notes))
 

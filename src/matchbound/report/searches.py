@@ -14,7 +14,7 @@ from matchbound.notes import Note, heard
 from matchbound.report.page import number_list
 from matchbound.report.sections import with_source
 from matchbound.results.claims import parse_claim
-from matchbound.results.searches import Searches
+from matchbound.results.searches import CurveKind, SearchCurve, Searches
 from matchbound.show.columns import (
     hubs_table,
     number_table,
@@ -76,15 +76,13 @@ def search_sections(
         if at is None and found.n_nonmated:
             at = found.threshold_at_fpir(targets[0] if targets else DEFAULT_FPIR[0])
         records = search_records(found, cuts or ([at] if at is not None else []), targets, list(ranks), [], level=level)
-        curves = [found.curve(rank=ranks[0], level=level)] if both else []
-        curves += [found.curve("cmc", level=level)] if found.n_mated else []
+        curves = _curve(found, "trade-off", rank=ranks[0], level=level) if both else []
+        curves += _curve(found, "cmc", level=level) if found.n_mated else []
         judged = [search_claim(found, statement, cuts, ranks[0], level=level) for statement in statements]
         if at is not None:
-            try:
-                curves.append(found.curve("size", threshold=at, level=level))
-                more.append(Section("sizes-table", "FPIR in other galleries", tables=(sizes_table(curves[-1]),)))
-            except DataError as short:
-                warnings.warn(Note("not-countable", str(short)), MatchboundWarning, stacklevel=2)
+            sizes = _curve(found, "size", threshold=at, level=level)
+            curves += sizes
+            more += [Section("sizes-table", "FPIR in other galleries", tables=(sizes_table(curve),)) for curve in sizes]
             more.append(_hubs(found, at, show_labels))
         if group is not None:
             parts = found.by_group(cuts[0], ranks[0], group=group)
@@ -108,6 +106,15 @@ def search_sections(
         notes=tuple(dict.fromkeys([*found.notes, *heard(caught)])),
     )
     return rates, *more
+
+
+def _curve(found: Searches, kind: CurveKind, **options: Any) -> list[SearchCurve]:
+    """A curve, or none with a note where candidate lists end too early for it."""
+    try:
+        return [found.curve(kind, **options)]
+    except DataError as short:
+        warnings.warn(Note("not-countable", str(short)), MatchboundWarning, stacklevel=2)
+        return []
 
 
 def _summary(found: Searches, level: float) -> str:

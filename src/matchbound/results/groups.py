@@ -518,7 +518,7 @@ class SearchGroups(Groups):
     rank: int
 
     def rate(self, metric: str, group: Any) -> SearchRate | None:
-        """FPIR, FNIR or CMC of a group; None where it has no searches of that kind.
+        """FPIR, FNIR or CMC of a group; None where it has no searches of that kind, or its lists do not decide it.
 
         Parameters
         ----------
@@ -526,6 +526,8 @@ class SearchGroups(Groups):
             ``"fpir"``, ``"fnir"`` or ``"cmc"``, and the name of the group.
         """
         at = {"threshold": self.threshold, "rank": self.rank}
+        if metric == "cmc" and self.rank > self[group].lists.cmc_ranks:
+            return None
         rate: SearchRate = METRICS[metric].read["searches"](self[group], at)
         return rate if rate.searches else None
 

@@ -389,9 +389,9 @@ def _probit_normal(rate: RateAtSize, deviate: float) -> tuple[float, float]:
 
 def _bracket(rate: RateAtSize, deviate: float) -> tuple[float, float]:
     low, high = sizes.bracket(rate.part, rate.size, deviate)
-    if rate.reach > MODEL_REACH:  # a larger gallery cannot have a lower rate than the one searched
+    if rate.reach > MODEL_REACH:  # all that is sure: a larger gallery cannot have a lower rate than the one searched
         spread = rate.part.variance(lambda h: (h >= 1.0).astype(np.float64))
-        low = max(low, sizes.limits(rate.part.rate, spread, deviate)[0])
+        low = sizes.limits(rate.part.rate, spread, deviate)[0]
     return low, high if rate.reach <= LAST_REACH else 1.0
 
 

@@ -104,7 +104,7 @@ class Searches(Judged, Shown):
 
     def to_records(self) -> list[dict[str, Any]]:
         """CMC at rank 1, and FNIR where FPIR is 10% and 1%, as far as there are searches for them."""
-        numbers: list[SearchNumber] = [self.cmc(1)] if self.n_mated else []
+        numbers: list[SearchNumber] = [self.cmc(1)] if self.n_mated and self.lists.cmc_ranks else []
         if self.n_mated and self.n_nonmated:
             numbers += [self.fnir_at_fpir(rate) for rate in (0.1, 0.01) if rate * self.n_nonmated >= 1.0]
         rest = {"gallery": self.gallery_size, "mated": self.n_mated, "nonmated": self.n_nonmated}
@@ -185,7 +185,14 @@ class Searches(Judged, Shown):
         rank
             As for `fnir`.
         """
-        return SearchRate("cmc", None, rank, self.ranked(rank), -np.inf)
+        ranked = self.ranked(rank)
+        if rank > self.lists.cmc_ranks:
+            raise DataError(
+                f"CMC at rank {rank} is not decided: the candidate lists end at a score, and some mates were not "
+                "listed. Give longer lists, or ask for FNIR at a threshold; where searches without candidates failed, "
+                "give floor=-inf"
+            )
+        return SearchRate("cmc", None, rank, ranked, -np.inf)
 
     def fnir_at_fpir(self, fpir: float, rank: int = 1) -> FnirAtFpir:
         """FNIR at the threshold where at most a share `fpir` of searches without a mate return a candidate.
@@ -241,7 +248,10 @@ class Searches(Judged, Shown):
         """
         check_rate(fpir, "fpir", "0.01")
         self._fpir_at(np.inf)._must_be_defined()
-        return self._written(threshold_at(self.best, float(fpir)))
+        at = threshold_at(self.best, float(fpir))
+        if at < self.lists.floor:
+            raise DataError(f"the candidate lists end before an FPIR of {fpir:g} is reached; give longer lists")
+        return self._written(at)
 
     def threshold_for(
         self, fpir: float, confidence: float = 0.95, *, gallery: str = "random", method: str = "auto"
@@ -343,7 +353,7 @@ class Searches(Judged, Shown):
             numbers = [self.fnir_at_fpir(float(target), rank) for target in x]
         elif kind == "cmc":
             metric, at = "cmc", "any threshold"
-            x = np.arange(1, min(MOST_RANKS, self.lists.ranks, self.gallery_size) + 1)
+            x = np.arange(1, max(min(MOST_RANKS, self.lists.cmc_ranks, self.gallery_size), 1) + 1)
             numbers = [self.cmc(place) for place in x.tolist()]
         elif kind != "size":
             raise UsageError(f"kind must be 'trade-off', 'cmc' or 'size'; got {kind!r}")

@@ -307,7 +307,7 @@ def _systems_table(records: Sequence[Record], many: bool) -> Table:
         P_VALUE,
         DIFFERS,
     ]
-    also = "Intervals and p-values are simultaneous over all pairs." if many else ""
+    also = "Intervals and p-values are simultaneous over all pairs, those of ratios one by one." if many else ""
     return table(records, columns, note=intervals_note(records, also))
 
 
