@@ -234,7 +234,7 @@ def checkpoint(folder: Path, rng: Rng) -> Any:
         made.save(PartialTally(whole, whole, whole, [none], [none], [none], blocks={1, 3}))
         _saved.append(path.read_bytes())
     path.write_bytes(damaged(_saved[0], rng) if rng.random() < 0.8 else generate.npz(rng))
-    return made.load(4, lambda state, blocks: PartialTally.restore(state, blocks, (2, 3)))
+    return made.load(PartialTally.restore)
 
 
 class _Page(HTMLParser):

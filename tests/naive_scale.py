@@ -72,8 +72,8 @@ def bits_by_loop(rows: Any, columns: Any, starts: Any, cuts: Any) -> Any:
     return passed
 
 
-def rounded_by_loop(z: Any, step: float, most: int, near: Any) -> tuple[Any, Any, Any, Any]:
-    """Whole multiples of a step, ‖z − step·q‖, ‖step·q‖ and ‖z‖²; halves go where `near` has them."""
+def rounded_by_loop(z: Any, step: float, most: int, near: Any) -> tuple[Any, Any, Any]:
+    """Whole multiples of a step, ‖z − step·q‖ and ‖step·q‖; halves go where `near` has them."""
     whole = np.zeros(z.shape, dtype=np.int64)
     for s in range(z.shape[0]):
         for c in range(z.shape[1]):
@@ -83,19 +83,7 @@ def rounded_by_loop(z: Any, step: float, most: int, near: Any) -> tuple[Any, Any
             whole[s, c] = min(max(q, -most), most)
     wide = z.astype(np.float64)
     lost = np.sqrt(((wide - step * whole) ** 2).sum(axis=1))
-    return whole, lost, step * np.sqrt((whole**2).sum(axis=1)), (wide**2).sum(axis=1)
-
-
-def chunk_sums_by_loop(whole: Any, chunk: int) -> tuple[Any, Any]:
-    """Σq and Σq² over even and odd pairs of numbers, in chunks of words of four."""
-    n, words = whole.shape[0], whole.shape[1] // 4
-    sums = np.zeros((n, -(-words // chunk), 2), dtype=np.int64)
-    squares = np.zeros_like(sums)
-    for s in range(n):
-        for at, q in enumerate(whole[s].tolist()):
-            sums[s, at // 4 // chunk, at % 4 // 2] += q
-            squares[s, at // 4 // chunk, at % 4 // 2] += q * q
-    return sums, squares
+    return whole, lost, step * np.sqrt((whole**2).sum(axis=1))
 
 
 def assert_is_loop(tally: Tally, data: Comparisons, thresholds: Any, pairs: bool) -> None:

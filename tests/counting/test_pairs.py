@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matchbound.counting.pairs import BlockScores, GenuinePairs, impostor_pairs
+from matchbound.counting.pairs import GenuinePairs, impostor_pairs
 from matchbound.data.embeddings import Embeddings
 from naive_io import genuine_pairs_by_loop
 
@@ -74,30 +73,6 @@ def test_impostor_pairs_are_all_of_them_or_a_sample() -> None:
     assert np.all(source.codes[first] != source.codes[second])
     again = impostor_pairs(source, 434, np.random.default_rng(0))
     np.testing.assert_array_equal(again[0], first)
-
-
-@pytest.mark.parametrize("similarity", ["cosine", "dot", "euclidean"])
-def test_what_a_product_gets_wrong_is_near(similarity: Any) -> None:
-    """Where product and score fall on different sides of a threshold, the product is in its band; seldom elsewhere."""
-    rng = np.random.default_rng(5)
-    vectors = rng.standard_normal((80, 24)).astype(np.float32)
-    vectors[40:] = vectors[:40] * (1 + 1e-7)
-    source = Embeddings(vectors, np.arange(80), similarity)
-    scores = BlockScores(source.vectors, similarity)
-    first, second = (index.reshape(-1) for index in np.indices((30, 60)))
-    exact = source.score_pairs(first + 20, second + 20).reshape(30, 60)
-    block = scores.block(20, 50)
-    for threshold in [*rng.choice(exact.reshape(-1), 50), 0.0, exact.max()]:
-        low, high = scores.band(float(threshold))
-        near = (low <= block) & (block <= high)
-        assert not ((block >= threshold) != (exact >= threshold))[~near].any()
-        assert near.mean() < 0.05
-
-
-def test_vectors_too_short_to_be_squared() -> None:
-    vectors = np.random.default_rng(7).standard_normal((20, 4))
-    short, plain = (BlockScores(scale * vectors, "cosine").block(0, 20) for scale in (2.0**-565, 1.0))
-    np.testing.assert_array_equal(short, plain)
 
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 200), count=st.integers(0, 20))

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import matchbound as mb
-from matchbound.counting.recount import OfEmbeddings, rank_scores, settle_ranks
-from matchbound.counting.sources import recount_of
+from matchbound.counting.recount import OfEmbeddings
 from matchbound.results.latent import CurveModels
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -23,34 +22,23 @@ def crowded(similarity: str, seed: int) -> mb.Embeddings:
 
 
 @pytest.mark.parametrize("similarity", ["cosine", "dot", "euclidean"])
-def test_settled_thresholds_have_the_errors_wanted(similarity: str) -> None:
+def test_thresholds_have_the_errors_wanted(similarity: str) -> None:
     data = crowded(similarity, 1)
-    recount = recount_of(data)
+    recount = OfEmbeddings(data)
     total = 120 * 119 // 2 - 120
     wanted = np.unique(np.rint(np.geomspace(3, total / 2, 40)).astype(np.int64))
-    first = rank_scores(data, wanted)
-    counted = recount.tally(first).impostor.errors.sum(axis=1) // 2
-    if similarity != "euclidean":
-        assert np.any(counted != wanted)
-    settled = settle_ranks(data, first, wanted, counted)
-    again = recount.tally(settled).impostor.errors.sum(axis=1) // 2
-    assert np.array_equal(again, wanted)
-    assert np.array_equal(settled[counted == wanted], first[counted == wanted])
+    counted = recount.tally(recount.thresholds_at(wanted, "impostor")).impostor.errors.sum(axis=1) // 2
+    assert np.array_equal(counted, wanted)
 
 
-def test_ties_are_settled_as_along_a_curve() -> None:
+def test_ties_are_those_along_a_curve() -> None:
     data = crowded("cosine", 2)
     doubled = mb.Embeddings(np.repeat(data.vectors, 2, axis=0), np.repeat(data.codes, 2), similarity="cosine")
-    curve = mb.roc(doubled)
-    along = curve.recount
+    along = mb.roc(doubled).recount
     wanted = np.array([5, 17, 201, 4001])
-    recount = OfEmbeddings(doubled)
-    first = recount.thresholds_at(wanted, "impostor")
-    counted = recount.tally(first).impostor.errors.sum(axis=1) // 2
-    settled = recount.settled(first, wanted, counted)
-    target = along.tally(along.thresholds_at(wanted, "impostor")).impostor.errors
-    assert np.array_equal(recount.tally(settled).impostor.errors, target)
-    assert np.array_equal(along.settled(first, wanted, counted), first)
+    assert np.array_equal(
+        OfEmbeddings(doubled).thresholds_at(wanted, "impostor"), along.thresholds_at(wanted, "impostor")
+    )
 
 
 def test_a_fit_from_all_pairs_is_the_fit_from_a_curve() -> None:

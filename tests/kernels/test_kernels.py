@@ -82,8 +82,8 @@ BY_CALL: dict[str, Check] = {
     "kernels.exact._score_pairs": writes(naive.score_pairs),
     "kernels.exact._squared_lengths": writes(naive.squared_lengths),
     "kernels.sweep.pool": _pool,
-    "kernels.product.fill_rows": _fill_rows,
-    "kernels.product.largest_offset": returns(naive.largest_offset),
+    "kernels.factors.fill_rows": _fill_rows,
+    "kernels.factors.largest_offset": returns(naive.largest_offset),
     "kernels.sweep._add_forms": writes(naive.add_forms),
     "kernels.search.keep_best": _keep_best,
     "kernels.search.mate_scores": writes(naive.mate_scores),
@@ -110,7 +110,6 @@ BY_RESULT = {
 ELSEWHERE = {
     "kernels.screen.fill_bits": (test_screen.test_bits_are_those_of_a_loop, "bits_by_loop"),
     "kernels.screen.round_rows": (test_screen.test_rounding_is_that_of_a_loop, "rounded_by_loop"),
-    "kernels.screen.sum_chunks": (test_screen.test_rounding_is_that_of_a_loop, "chunk_sums_by_loop"),
 }
 """Kernels that are compared with a twin where they are made for every kind of processor: the test, and the twin."""
 

@@ -19,7 +19,7 @@ def look(product: Any, table: Any, bins: Any, at: int, to: int, low: Any, per_ce
 def test_64_values_at_once() -> None:
     """Values between, at, and far beyond the ends of the grid; every entry a number of its own."""
     rng = np.random.default_rng(6)
-    grid = make_grid(np.linspace(-0.3, 0.4, 50), np.linspace(-0.3, 0.4, 50), 1e-6, 1e-6, 1e-7)
+    grid = make_grid(np.linspace(-0.3, 0.4, 50), np.linspace(-0.3, 0.4, 50), 1e-6, 1e-7)
     low, per_cell = np.float32(grid.low), np.float32(grid.per_cell)
     table = rng.integers(-32768, 32767, CELLS + 3).astype(np.int16)
     product = rng.uniform(-0.5, 0.6, 80).astype(np.float32)
@@ -34,7 +34,7 @@ def test_64_values_at_once() -> None:
 
 
 def test_the_last_cell_is_within_the_table() -> None:
-    grid = make_grid(np.array([0.0, 0.1]), np.array([0.0, 0.1]), 1e-6, 1e-6, 1e-7)
+    grid = make_grid(np.array([0.0, 0.1]), np.array([0.0, 0.1]), 1e-6, 1e-7)
     last = cell_of(np.float32(9.0), np.float32(grid.low), np.float32(grid.per_cell))
     assert last == CELLS + 1
     assert grid.table.size == last + 2
@@ -44,7 +44,7 @@ def test_the_last_cell_is_within_the_table() -> None:
 def test_a_threshold_far_from_the_others_does_not_widen_the_cells() -> None:
     """Beyond the grid one threshold is near, and it is looked at; everywhere else the bins are those of a search."""
     values = np.array([-0.9, *np.linspace(0.1, 0.2, 40), 0.8])
-    grid = make_grid(values, values, 1e-6, 1e-6, 1e-7)
+    grid = make_grid(values, values, 1e-6, 1e-7)
     assert grid.low > 0.09
     assert grid.low + CELLS / grid.per_cell < 0.21
     low, per_cell = np.float32(grid.low), np.float32(grid.per_cell)

@@ -18,7 +18,6 @@ from matchbound.kernels.blocks import Tile
 from matchbound.kernels.emit import INDEX, POINTER
 from matchbound.kernels.exact import CODES, row_lengths
 from matchbound.kernels.screen import (
-    BIAS,
     SCREENS,
     STRIP,
     Avx2,
@@ -30,9 +29,8 @@ from matchbound.kernels.screen import (
     fill_bits,
     pack_panels,
     round_rows,
-    sum_chunks,
 )
-from naive_scale import bits_by_loop, chunk_sums_by_loop, rounded_by_loop
+from naive_scale import bits_by_loop, rounded_by_loop
 
 KINDS = [kind for kind in SCREENS if kind.available()]
 
@@ -49,33 +47,24 @@ def flags_of(screen: Screen, tile: Tile) -> Any:
     return flags[:, shift : shift + tile.cols].astype(bool)
 
 
-def screen_of(kind: type[Screen], rows: Any, columns: Any, starts: Any, cuts: Any, chunk: int) -> Screen:
+def screen_of(kind: type[Screen], rows: Any, columns: Any, starts: Any, cuts: Any) -> Screen:
     """A screen from whole numbers, shape (n, 4·steps)."""
-    n, steps = rows.shape[0], rows.shape[1] // 4
+    steps = rows.shape[1] // 4
     width = kind.lanes * kind.vectors
     panels = np.empty((-(-len(columns) // width), steps, width, 4), dtype=np.uint8)
     pack_panels(columns, 0, len(panels), kind.zero, panels)
     padded = np.full(len(panels) * width, -(2**30), dtype=np.int32)
     padded[: len(columns)] = starts
-    begins, level = np.empty(0, dtype=np.int16), np.array(cuts, dtype=np.int64)
-    if kind.wraps:
-        shape = (n, -(-steps // chunk), 2)
-        sums, squares = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
-        sum_chunks(rows, 0, n, chunk, sums, squares)
-        begins = (-128 * sums - BIAS).astype(np.int16).reshape(-1)
-        level -= 2 * BIAS * shape[1]
-    else:
-        level += kind.zero * rows.sum(axis=1, dtype=np.int64)
-    return kind(rows.reshape(-1), panels.reshape(-1), padded, level.astype(np.int32), begins, steps, chunk, width)
+    level = np.array(cuts, dtype=np.int64) + kind.zero * rows.sum(axis=1, dtype=np.int64)
+    return kind(rows.reshape(-1), panels.reshape(-1), padded, level.astype(np.int32), steps, width)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 90), steps=st.integers(1, 12), data=st.data())
 def test_bits_are_those_of_a_loop(kind: type[Screen], seed: int, n: int, steps: int, data: st.DataObject) -> None:
-    """Anywhere among the rows; numbers of every size that one chunk of 16 bits can hold, the largest among them."""
+    """Anywhere among the rows; numbers of every size, the largest among them."""
     rng = np.random.default_rng(seed)
-    chunk = data.draw(st.integers(1, 1 if kind.wraps else steps))
     rows = rng.integers(-kind.most, kind.most + 1, (n, 4 * steps), dtype=np.int8)
     columns = rng.integers(-127, 128, (n, 4 * steps), dtype=np.int8)
     rows[0], columns[-1], columns[0] = kind.most, 127, -127
@@ -83,7 +72,7 @@ def test_bits_are_those_of_a_loop(kind: type[Screen], seed: int, n: int, steps: 
     cuts = rng.integers(-(2**20), 2**20, n)
     row0, col0 = data.draw(st.integers(0, n - 1)), data.draw(st.integers(0, n - 1))
     tile = Tile(row0, n - row0, col0, n - col0, False, True, 0.0, 0.0)
-    found = flags_of(screen_of(kind, rows, columns, starts, cuts, chunk), tile)
+    found = flags_of(screen_of(kind, rows, columns, starts, cuts), tile)
     np.testing.assert_array_equal(found, bits_by_loop(rows, columns, starts, cuts)[row0:, col0:])
 
 
@@ -105,10 +94,10 @@ def test_the_machine_code_of_other_processors(
     binding.initialize_all_asmprinters()
     module = ir.Module()
     module.triple = triple
-    arguments = [POINTER] * 6 + [INDEX] * 7
+    arguments = [POINTER] * 5 + [INDEX] * 6
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), arguments), "strip")
     builder = ir.IRBuilder(function.append_basic_block())
-    emit_strip(builder, kind, list(function.args[:6]), list(function.args[6:]))
+    emit_strip(builder, kind, list(function.args[:5]), list(function.args[5:]))
     builder.ret_void()
     machine = binding.Target.from_triple(triple).create_target_machine(cpu=processor, opt=3)
     code = machine.emit_assembly(binding.parse_assembly(str(module)))
@@ -116,34 +105,12 @@ def test_the_machine_code_of_other_processors(
     assert kind is Vnni512 or "zmm" not in code
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.wraps])
-def test_sums_that_wrap_around_only_add_comparisons(kind: type[Screen]) -> None:
-    """Up to 32767 + BIAS they are right; what is far below zero may pass."""
-    rng = np.random.default_rng(3)
-    rows = np.clip(rng.normal(0, 12, (50, 128)), -63, 63).astype(np.int8)
-    rows[0] = 17 * rng.choice([-1, 1], 128)
-    columns = np.clip(rng.normal(0, 25, (200, 128)), -127, 127).astype(np.int8)
-    columns[0], columns[1] = np.clip(2 * rows[0], -127, 127), np.clip(-2 * rows[0].astype(int), -127, 127)
-    halves = rows.reshape(50, 32, 2, 2).astype(int), columns.reshape(200, 32, 2, 2).astype(int)
-    sums = np.einsum("rkhq,ckhq->rch", *halves)
-    assert 32767 < sums.max() <= 32767 + BIAS
-    assert sums.min() < BIAS - 32768
-    zeros = np.zeros(200, dtype=np.int64)
-    cuts = np.full(50, 20_000)
-    found = flags_of(screen_of(kind, rows, columns, zeros, cuts, 32), Tile(0, 50, 0, 200, False, True, 0.0, 0.0))
-    expected = bits_by_loop(rows, columns, zeros, cuts)
-    assert found[expected].all()
-    wrapped = (sums < BIAS - 32768).any(axis=2)
-    np.testing.assert_array_equal(found[~wrapped], expected[~wrapped])
-    assert (found & ~expected).any()
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_where_rows_and_columns_overlap_those_behind_the_row_are_there(kind: type[Screen]) -> None:
     rng = np.random.default_rng(4)
     rows = rng.integers(-9, 10, (300, 8), dtype=np.int8)
     zeros = np.zeros(300, dtype=np.int64)
-    screen = screen_of(kind, rows, rows, zeros, zeros, 2)
+    screen = screen_of(kind, rows, rows, zeros, zeros)
     found = flags_of(screen, Tile(10, 250, 10, 250, True, True, 0.0, 0.0))
     upper = np.triu_indices(250)
     np.testing.assert_array_equal(found[upper], bits_by_loop(rows, rows, zeros, zeros)[10:260, 10:260][upper])
@@ -165,28 +132,20 @@ def test_bits_are_read_from_anywhere(bits: list[bool], data: st.DataObject) -> N
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 9), k=st.integers(1, 30), most=st.sampled_from([63, 127]))
 def test_rounding_is_that_of_a_loop(seed: int, n: int, k: int, most: int) -> None:
-    """Errors and lengths are rounded up, squares down."""
+    """Errors and lengths are rounded up."""
     rng = np.random.default_rng(seed)
     z = rng.standard_normal((n, k)).astype(np.float32)
     step = float(rng.uniform(0.005, 0.05))
     whole = np.full((n, -(-k // 4) * 4), 99, dtype=np.int8)
-    error, length, square = np.empty(n), np.empty(n), np.empty(n)
-    round_rows(z, step, most, whole, error, length, square)
-    numbers, lost, long, total = rounded_by_loop(z, step, most, whole[:, :k])
+    error, length = np.empty(n), np.empty(n)
+    round_rows(z, step, most, whole, error, length)
+    numbers, lost, long = rounded_by_loop(z, step, most, whole[:, :k])
     np.testing.assert_array_equal(whole[:, :k], numbers)
     assert not whole[:, k:].any()
     assert (error >= lost).all()
     assert (error <= lost * (1 + 1e-8)).all()
     assert (length >= long).all()
     assert (length <= long * (1 + 1e-8)).all()
-    assert (square <= total).all()
-    assert (square >= total * (1 - 1e-8)).all()
-    chunk = int(rng.integers(1, 5))
-    shape = (n, -(-(whole.shape[1] // 4) // chunk), 2)
-    sums, squares = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
-    sum_chunks(whole, 0, n, chunk, sums, squares)
-    for mine, theirs in zip((sums, squares), chunk_sums_by_loop(whole, chunk), strict=True):
-        np.testing.assert_array_equal(mine, theirs)
 
 
 def factors_of(vectors: Any, similarity: Any) -> Factors:

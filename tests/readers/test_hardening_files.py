@@ -77,7 +77,7 @@ def test_a_pickle_is_not_opened(tmp_path: Path) -> None:
     refused("never unpickled", [tmp_path / "d.npy", tmp_path / "b.npy"])
     np.savez(tmp_path / "e.npz", fingerprint=trap)
     with pytest.raises(mb.DataError, match="not a checkpoint"):
-        Checkpoint(tmp_path / "e.npz", "mark").load(1, restore)
+        Checkpoint(tmp_path / "e.npz", "mark").load(PartialTally.restore)
     assert not sprung.exists()
     pickle.loads(pickle.dumps(Trap(sprung)))
     assert sprung.exists(), "the trap would have sprung"
@@ -268,10 +268,6 @@ except mb.DataError as error:
     assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
 
 
-def restore(state: dict[str, Any], blocks: set[int]) -> PartialTally:
-    return PartialTally.restore(state, blocks, (2, 3))
-
-
 def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
     whole, none = np.zeros((2, 3), dtype=np.int64), np.empty(0, dtype=np.int64)
     state = Checkpoint(tmp_path / "state.npz", "mark")
@@ -285,10 +281,10 @@ def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
             bad[at] = int(rng.integers(256))
         put(tmp_path / "state.npz", bytes(bad))
         with suppress(mb.DataError):
-            state.load(4, restore)
+            state.load(PartialTally.restore)
     np.savez(tmp_path / "state.npz", fingerprint=np.asarray("mark"))
     with pytest.raises(mb.DataError, match=r"state\.npz is not a checkpoint"):
-        state.load(4, restore)
+        state.load(PartialTally.restore)
 
 
 def test_column_names_that_are_not_text(tmp_path: Path) -> None:

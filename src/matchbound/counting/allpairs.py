@@ -203,7 +203,6 @@ def tally_embeddings(
     given, distinct, place = sorted_thresholds(thresholds, source.distance)
     kept = pairs or sums_may_wrap(source.instance_counts)  # sums of exact numbers per pair cannot wrap around
     job = make_job(source, distinct, kept, prune, options.workers, sizes)
-    shape = (job.n_identities, job.thresholds.size)
 
     def mark() -> str:
         return fingerprint(
@@ -211,7 +210,7 @@ def tally_embeddings(
             job.thresholds, job.pairs, job.layout.block_edges, job.layout.edges,
         )  # fmt: skip
 
-    partial = run_all(job, options, mark, lambda state, blocks: PartialTally.restore(state, blocks, shape))
+    partial = run_all(job, options, mark, PartialTally.restore)
     return finish(partial, source, given, place, kept, options.workers)
 
 
@@ -435,8 +434,7 @@ class AllPairsWorker:
             from matchbound.kernels.grid import make_grid
 
             reach, factors = (max(self._reach),) * 2, self._job.factors
-            bands = (self._band(*reach), factors.brief_band(*reach), factors.fine_band(*reach))
-            self._grid = make_grid(self._values, self._job.thresholds, *bands)
+            self._grid = make_grid(self._values, self._job.thresholds, self._band(*reach), factors.fine_band(*reach))
         return self._grid
 
     def _cut(self, first: int, second: int) -> tuple[float, float]:
@@ -449,7 +447,7 @@ class AllPairsWorker:
         factors = self._job.factors
         if self._job.screen is None:
             return factors.band(rows, columns)
-        return factors.brief_band(rows, columns)
+        return factors.fine_band(rows, columns)
 
     def _tile(self, piece: Piece, cut: float, band: float) -> Tile:
         from matchbound.kernels.blocks import Tile

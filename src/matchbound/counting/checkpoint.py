@@ -51,8 +51,8 @@ class Checkpoint:
     path: Path
     fingerprint: str
 
-    def load(self, n_blocks: int, restore: Restore[P]) -> P | None:
-        """What an earlier run held of `n_blocks` blocks; None where there is no file.
+    def load(self, restore: Restore[P]) -> P | None:
+        """What an earlier run held; None where there is no file.
 
         Raises DataError where the file is no checkpoint, was changed since it was written, or belongs to another run.
         """
@@ -72,12 +72,7 @@ class Checkpoint:
                 f"{self.path} is the checkpoint of a run on other data or with other parameters; name another file, "
                 "or delete it to start again"
             )
-        try:
-            return restore(state, _checked(blocks, n_blocks))
-        except DataError as error:
-            raise DataError(
-                f"{self.path} is not a checkpoint of this run ({error}); delete it to start again"
-            ) from None
+        return restore(state, set(blocks.tolist()))
 
     def save(self, partial: Partial) -> None:
         """Write down what a run holds; the old file stays until the new one is complete."""
@@ -101,12 +96,3 @@ class Checkpoint:
 
 def _digest(mark: str, blocks: IntArray, state: Mapping[str, NDArray[Any]]) -> str:
     return fingerprint(mark, blocks, *(part for name in sorted(state) for part in (name, state[name])))
-
-
-def _checked(blocks: NDArray[Any], n_blocks: int) -> set[int]:
-    """The blocks of a checkpoint, where the run has such blocks."""
-    if blocks.dtype != np.int64 or blocks.ndim != 1:
-        raise DataError("blocks that are no list of numbers")
-    if blocks.size and (blocks[0] < 0 or blocks[-1] >= n_blocks or (np.diff(blocks) <= 0).any()):
-        raise DataError("it has blocks that this run does not have")
-    return set(blocks.tolist())

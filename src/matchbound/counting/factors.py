@@ -73,21 +73,10 @@ class Factors:
         """
         return rounding_band(self.left.shape[1], self.similarity, reach_rows, reach_cols) + self.underflow
 
-    def brief_band(self, reach_rows: float, reach_cols: float) -> float:
-        """The same for `matchbound.kernels.product.dot32`, whose sums are as many as 32 and so, each, short.
-
-        The error bound grows with the roundings that a product goes through (Higham, §4.2). Their order is fixed
-        in the kernel, and the compiler is not allowed to change it: width // 32 in a running sum (one more where
-        the product is rounded by itself), five to add the 32 sums up, and those of the columns left over.
-        """
-        width = self.left.shape[1]
-        additions = min(width + 1, width // 32 + width % 32 + 7)
-        return rounding_band(additions, self.similarity, reach_rows, reach_cols) + self.underflow
-
     def fine_band(self, reach_rows: float, reach_cols: float) -> float:
-        """The same for a product of the float32 factors that is summed in float64."""
+        """The same for a product of the float32 factors that is summed in float64, and maybe rounded to float32."""
         summing = float(self.left.shape[1] * 2.0**-50)
-        return rounding_band(0, self.similarity, reach_rows, reach_cols) + summing + self.underflow
+        return rounding_band(1, self.similarity, reach_rows, reach_cols) + summing + self.underflow
 
 
 def rounding_band(width: int, similarity: Similarity, reach_rows: float, reach_cols: float) -> float:
@@ -110,7 +99,7 @@ def make_factors(
 ) -> Factors:
     """The factors of the sorted rows; vectors (maybe a memory map), lengths and scales are in the order of the data."""
     from matchbound.kernels.exact import frozen
-    from matchbound.kernels.product import fill_rows, largest_offset
+    from matchbound.kernels.factors import fill_rows, largest_offset
 
     n, d = vectors.shape
     extra = 2 if similarity == "euclidean" else 0

@@ -1,22 +1,18 @@
-"""Pairs of rows of embeddings: the genuine ones, numbered; impostor ones, at random; scores of blocks, and ranks."""
+"""Pairs of rows of embeddings: the genuine ones, numbered; impostor ones, at random; and those that erred."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from matchbound.arraytypes import BoolArray, FloatArray, IntArray
-from matchbound.counting.threads import one_blas_thread
+from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.data.embeddings import Embeddings
 
 # Impostor pairs are ranked among this many rows at most.
 EXACT_ROWS = 3000
 SAMPLE = 2_000_000
-BLOCK = 512
 Kind = Literal["impostor", "genuine"]
 
 
@@ -71,78 +67,6 @@ def impostor_pairs(source: Embeddings, size: int, rng: np.random.Generator) -> t
         second += second >= first
     kept = source.codes[first] != source.codes[second]
     return first[kept], second[kept]
-
-
-class BlockScores:
-    """Scores of blocks of rows with all rows from their first on, by products of float32: right but for rounding."""
-
-    def __init__(self, vectors: NDArray[Any], similarity: str) -> None:
-        self.distance = similarity == "euclidean"
-        if similarity == "cosine":  # lengths do not matter, and squares of long or short rows could not be held
-            vectors = np.ldexp(vectors, -np.frexp(np.abs(vectors).max(axis=1, keepdims=True))[1])
-        rows = np.asarray(vectors, dtype=np.float32)
-        squares = np.einsum("ij,ij->i", rows, rows)
-        reach = float(squares.max(initial=0.0))
-        if similarity == "cosine":
-            rows, reach = rows / np.sqrt(squares)[:, None], 1.0
-        self._vectors, self._squares = rows, squares
-        self._slack = 16.0 * (rows.shape[1] + 8) * float(np.finfo(rows.dtype).eps) * reach
-
-    def block(self, start: int, stop: int) -> NDArray[np.float32]:
-        """Scores of rows start..stop − 1 with all from `start` on, shape (stop − start, n − start)."""
-        product: NDArray[np.float32] = self._vectors[start:stop] @ self._vectors[start:].T
-        if not self.distance:
-            return product
-        product *= -2.0
-        product += self._squares[start:stop, None]
-        product += self._squares[start:]
-        return np.sqrt(np.maximum(product, 0.0))
-
-    def band(self, threshold: float) -> tuple[float, float]:
-        """From which score of a block on, and up to which, rounding may have moved a score across a threshold.
-
-        A sum of d products is off by at most d·u·Σ|x_k·y_k| (Higham, Accuracy and Stability of Numerical Algorithms,
-        2002, §3.1). For distances that holds of their squares, so that the band is wider where they are small.
-        """
-        if not self.distance:
-            return threshold - self._slack, threshold + self._slack
-        square = threshold * threshold
-        return float(np.sqrt(max(square - self._slack, 0.0))), float(np.sqrt(square + self._slack))
-
-
-def impostor_products(source: Embeddings, rows: IntArray) -> NDArray[np.float32]:
-    """Similarities of all impostor pairs among some rows, in single precision."""
-    parts = [np.empty(0, dtype=np.float32)]
-    scores = BlockScores(source.vectors[rows], source.similarity)
-    for _, block, later in _impostor_blocks(scores, source.codes[rows]):
-        parts.append(-block[later] if source.distance else block[later])
-    return np.concatenate(parts)
-
-
-def pairs_near(source: Embeddings, thresholds: FloatArray) -> tuple[IntArray, IntArray]:
-    """Impostor pairs whose scores rounding may have moved across a threshold: rows (first, second)."""
-    scores = BlockScores(source.vectors, source.similarity)
-    bands = np.array(sorted(scores.band(float(t)) for t in thresholds))
-    apart = bands[1:, 0] > np.maximum.accumulate(bands[:, 1])[:-1]
-    starts = np.concatenate([[0], np.flatnonzero(apart) + 1])
-    stops = np.maximum.reduceat(bands[:, 1], starts)
-    edges = np.stack([bands[starts, 0], stops], axis=1).reshape(-1).astype(np.float32)
-    firsts, seconds = [], []
-    for start, block, later in _impostor_blocks(scores, source.codes):
-        first, second = np.nonzero(later)
-        inside = np.flatnonzero(np.searchsorted(edges, block[first, second]) % 2 == 1)
-        firsts.append(first[inside] + start)
-        seconds.append(second[inside] + start)
-    return np.concatenate(firsts), np.concatenate(seconds)
-
-
-def _impostor_blocks(scores: BlockScores, codes: IntArray) -> Iterator[tuple[int, NDArray[Any], BoolArray]]:
-    """Blocks of rows from `start` on with all rows from there on: (start, scores, which are impostor pairs)."""
-    for start in range(0, codes.size, BLOCK):
-        with one_blas_thread():  # a block is so small that a second thread only gets in the way
-            block = scores.block(start, start + BLOCK)
-        later = np.arange(block.shape[0])[:, None] < np.arange(block.shape[1])
-        yield start, block, later & (codes[start : start + BLOCK, None] != codes[start:])
 
 
 @dataclass(frozen=True, eq=False)

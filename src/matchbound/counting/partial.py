@@ -51,11 +51,8 @@ class PartialTally(Partial):
         )
 
     @staticmethod
-    def restore(state: Mapping[str, NDArray[Any]], blocks: set[int], shape: tuple[int, int]) -> PartialTally:
-        """What `state` gave, of a run over (identities, thresholds); DataError where it cannot be of this run."""
-        wrong = _fault(state, shape)
-        if wrong:
-            raise DataError(wrong)
+    def restore(state: Mapping[str, NDArray[Any]], blocks: set[int]) -> PartialTally:
+        """What `state` gave."""
         keys, bins, counts = ([state[name]] for name in ("keys", "bins", "counts"))
         return PartialTally(state["impostor"], state["genuine"], state["moments"], keys, bins, counts, blocks=blocks)
 
@@ -89,21 +86,6 @@ class PartialTally(Partial):
             self.keys.append(low * size + np.maximum(events[:, 0], events[:, 1]))
             self.bins.append(events[:, 2].copy())
             self.counts.append(events[:, 3].copy())
-
-
-def _fault(state: Mapping[str, NDArray[Any]], shape: tuple[int, int]) -> str:
-    """What is wrong with the arrays of a checkpoint; empty when they can be those of a run."""
-    names = ("impostor", "genuine", "moments", "keys", "bins", "counts")
-    if set(state) != set(names) or any(state[name].dtype != np.int64 for name in names):
-        return "not whole numbers"
-    keys, bins, counts = state["keys"], state["bins"], state["counts"]
-    if state["impostor"].shape != shape or state["genuine"].shape != shape or state["moments"].shape != (2, shape[1]):
-        return "sums of another shape"
-    if any(values.ndim != 1 for values in (keys, bins, counts)) or len({keys.size, bins.size, counts.size}) > 1:
-        return "lists of different lengths"
-    if keys.size and (keys.min() < 0 or keys.max() >= shape[0] ** 2 or bins.min() < 0 or bins.max() > shape[1]):
-        return "identities that these data do not have"
-    return ""
 
 
 def sums_may_wrap(instances: IntArray) -> bool:

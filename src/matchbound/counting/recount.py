@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.curves import curve_thresholds, sorted_curve_of
@@ -22,8 +22,6 @@ from matchbound.counting.pairs import (
     ErringRows,
     GenuinePairs,
     Kind,
-    impostor_products,
-    pairs_near,
     worst,
 )
 from matchbound.counting.run import RunOptions
@@ -80,10 +78,6 @@ class Recount(ABC):
     @abstractmethod
     def thresholds_at(self, errors: IntArray, kind: Kind) -> FloatArray:
         """Thresholds at which about so many comparisons err, shape of `errors`."""
-
-    def settled(self, thresholds: FloatArray, errors: IntArray, counted: IntArray) -> FloatArray:
-        """Thresholds for numbers of impostor errors, made exact where a tally counted other numbers, shape (K,)."""
-        return thresholds
 
     def for_curve(self, every: bool = False) -> Recount:
         """The same data in the form in which their curve is made; `every` asks for one with every step."""
@@ -207,9 +201,6 @@ class OfEmbeddings(Recount):
         chosen = similarity_at(np.sort(self._genuine[1]), errors, kind)
         return -chosen if self.source.distance else chosen
 
-    def settled(self, thresholds: FloatArray, errors: IntArray, counted: IntArray) -> FloatArray:
-        return settle_ranks(self.source, thresholds, errors, counted)
-
     def for_curve(self, every: bool = False) -> Recount:
         """The same, scored one by one where the curve has every step."""
         pairs = _n_pairs(self.source)
@@ -305,10 +296,6 @@ class OfScoredEmbeddings(OfEmbeddings):
     def thresholds_at(self, errors: IntArray, kind: Kind) -> FloatArray:
         return self._scored.thresholds_at(errors, kind)
 
-    def settled(self, thresholds: FloatArray, errors: IntArray, counted: IntArray) -> FloatArray:
-        """The same: they are exact."""
-        return thresholds
-
     def curve(self, options: RunOptions | None = None) -> SortedCurve:
         return self._scored.curve()
 
@@ -321,21 +308,17 @@ def of_embeddings(source: Embeddings, options: RunOptions) -> OfEmbeddings:
     return kind(source, options)
 
 
-def similarity_at(
-    scores: NDArray[Any], errors: IntArray, kind: Kind, total: int | None = None, more: int = 0
-) -> FloatArray:
+def similarity_at(scores: FloatArray, errors: IntArray, kind: Kind, total: int | None = None) -> FloatArray:
     """The similarity at which so many comparisons of a kind err, shape of `errors`; DataError where there are none.
 
     - scores: similarities, increasing. Where all genuine comparisons are to err, the answer lies above them all.
     - total: of how many comparisons they are a sample; numbers of errors too small for it become three in the sample.
-    - more: errors in addition, after that.
     """
     if not scores.size:
         raise DataError(f"there are no {kind} comparisons")
     last = scores.size - 1
     if total is not None and total > scores.size:
         errors = np.maximum(np.rint(errors * (scores.size / total)).astype(np.int64), 3)
-    errors = errors + more
     place = np.clip(scores.size - errors if kind == "impostor" else errors, 0, last)
     chosen = np.asarray(scores[place], dtype=np.float64)
     if kind == "impostor":
@@ -357,14 +340,19 @@ def tally_comparisons(source: Comparisons, thresholds: FloatArray, *, pairs: boo
 
 
 def rank_scores(
-    source: Source, errors: ArrayLike, kind: Kind = "impostor", *, rng: int | np.random.Generator | None = 0
+    source: Source,
+    errors: ArrayLike,
+    kind: Kind = "impostor",
+    *,
+    rng: int | np.random.Generator | None = 0,
+    most_rows: int = EXACT_ROWS,
+    most_pairs: int = SAMPLE,
 ) -> FloatArray:
-    """Thresholds at which about `errors` comparisons err, in the units of the scores, shape of `errors`.
+    """Thresholds at which so many comparisons err, in the units of the scores, shape of `errors`; exact, ties apart.
 
-    Exact, ties apart, for `Comparisons`. For `Embeddings`, scores of impostor pairs come from a matrix product, and a
-    threshold lies halfway between two of them, so that its number of errors is right unless two scores are all but
-    equal; with more than 3,000 rows they are those of a seeded random sample of rows, and numbers of errors too small
-    for it get the threshold of its three most similar pairs. What errs at a threshold is for a tally to count.
+    Of more than `most_rows` embeddings, impostor pairs are those of a seeded random sample of rows; of more than
+    `most_pairs` genuine pairs, so many are drawn. Numbers of errors too small for a sample get the threshold of its
+    third pair. What errs at a threshold is for a tally to count.
 
     `errors` are whole numbers: impostor comparisons that match, or genuine ones that do not.
     """
@@ -373,36 +361,13 @@ def rank_scores(
         return OfComparisons(source).thresholds_at(wanted, kind)
     pairs, generator, n = GenuinePairs.of(source), np.random.default_rng(rng), len(source)
     if kind == "genuine":
-        exact = source.score_pairs(*pairs.sample(SAMPLE, generator))
-        scores, total = np.sort(-exact if source.distance else exact), len(pairs)
+        first, second = pairs.sample(most_pairs, generator)
+        total = len(pairs)
     else:
-        rows = np.arange(n, dtype=np.int64)
-        if n > EXACT_ROWS:
-            rows = np.sort(generator.choice(rows, EXACT_ROWS, replace=False))
-        scores, total = np.sort(impostor_products(source, rows)), n * (n - 1) // 2 - len(pairs)
-    chosen = similarity_at(scores, wanted, kind, total)
-    if kind == "impostor":
-        chosen = (chosen + similarity_at(scores, wanted, kind, total, 1)) / 2.0
+        rows = np.arange(n) if n <= most_rows else np.sort(generator.choice(n, most_rows, replace=False))
+        first, second = (rows[at] for at in np.triu_indices(rows.size, k=1))
+        kept = source.codes[first] != source.codes[second]
+        first, second, total = first[kept], second[kept], source.n_impostor
+    scores = source.score_pairs(first, second)
+    chosen = similarity_at(np.sort(-scores if source.distance else scores), wanted, kind, total)
     return -chosen if source.distance else chosen
-
-
-def settle_ranks(source: Embeddings, thresholds: FloatArray, errors: IntArray, counted: IntArray) -> FloatArray:
-    """Thresholds of `rank_scores` for impostor pairs, moved to the exact score where their errors are not those wanted.
-
-    Rounding of the matrix product puts pairs of all but equal scores in the wrong order. The score of the wanted rank
-    lies in the band that rounding can reach, and only the pairs in it are scored exactly. Sampled ranks stay.
-
-    `errors` and `counted` are the numbers of errors wanted, and those that a tally found, shape (K,) each.
-    """
-    off = np.flatnonzero(errors != counted)
-    if not off.size or len(source) > EXACT_ROWS:
-        return thresholds
-    exact = source.score_pairs(*pairs_near(source, thresholds[off]))
-    scores = np.sort(-exact if source.distance else exact)
-    settled = thresholds.copy()
-    wanted = -thresholds[off] if source.distance else thresholds[off]
-    place = np.searchsorted(scores, wanted, side="left") + counted[off] - errors[off]
-    inside = (place >= 0) & (place < scores.size)
-    moved = scores[place[inside]]
-    settled[off[inside]] = -moved if source.distance else moved
-    return settled

@@ -404,14 +404,14 @@ def run_all(
     Ctrl-C and SIGTERM wait until the blocks that were begun are counted and written down.
 
     - mark: a digest of the data and of all that the blocks depend on; a job without it has no checkpoint.
-    - restore: a partial result from the arrays of a checkpoint and the blocks; DataError where it is of another run.
+    - restore: a partial result from the arrays of a checkpoint and the blocks.
     """
     options.check()
     with HeldSignals() as signals:
         checkpoint, before = None, None
         if options.checkpoint is not None and mark is not None and restore is not None:
             checkpoint = Checkpoint(_checkpoint_path(options.checkpoint), mark())
-            before = checkpoint.load(job.n_blocks, restore)
+            before = checkpoint.load(restore)
             checkpoint.save(before or job.worker().partial)  # now, not after hours, an error says that it cannot be
         signals.deliver()
         watch = RunWatch(job.n_blocks, options.progress, checkpoint, before, options.checkpoint_every, signals)

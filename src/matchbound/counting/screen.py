@@ -13,14 +13,13 @@ floats. `docs/explanation/all-pairs.md` proves the bound.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.arraytypes import BoolArray, FloatArray, IntArray
+from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.factors import Factors
 from matchbound.counting.threads import in_slices
 from matchbound.scratch import room_for
@@ -39,8 +38,6 @@ MOST_COLUMNS = 8192
 ROWS_AT_ONCE = 2048
 LARGEST = 2.0**27
 ALWAYS = 2**29
-MOST_PASSED = 0.001
-LONGEST_CHUNK = 32
 MUST_SAVE = 0.9
 
 
@@ -130,7 +127,7 @@ def screen_that_pays(
         share = _survivors(factors, order, value, kind, *steps) + genuine_share
         if costs.screened(d, width, share) >= MUST_SAVE * costs.plain(width):
             return None
-    return _make(factors, order, value, kind, *steps, workers)
+    return _make(factors, value, kind, *steps, workers)
 
 
 def best_step(sample: Float32Array, most: int) -> float:
@@ -161,14 +158,13 @@ def _coordinates(
 
     columns = empty()
     rows = columns if same else empty()
-    square = np.empty(n)
 
     def fill(start: int, stop: int) -> None:
         for first in range(start, stop, ROWS_AT_ONCE):
             part = slice(first, min(first + ROWS_AT_ONCE, stop))
             x = np.ascontiguousarray(left[part, :d])
             for side, step, top in ((columns, column_step, 127), (rows, row_step, most))[: 1 if same else 2]:
-                round_rows(x, step, top, side.whole[part], side.error[part], side.length[part], square[part])
+                round_rows(x, step, top, side.whole[part], side.error[part], side.length[part])
 
     in_slices(fill, n, workers)
     return Coordinates(rows, columns, row_step, column_step)
@@ -199,7 +195,6 @@ def _survivors(
 
 def _make(
     factors: Factors,
-    order: IntArray,
     value: float,
     kind: type[Screen],
     row_step: float,
@@ -207,7 +202,7 @@ def _make(
     workers: int | None,
 ) -> Screen | None:
     """None where the numbers would not fit 32 bits."""
-    from matchbound.kernels.screen import BIAS, pack_panels
+    from matchbound.kernels.screen import pack_panels
 
     rounded = _coordinates(factors, slice(None), row_step, column_step, kind.most, workers)
     row_offset, column_offset = _offsets(factors, slice(None), rounded)
@@ -228,66 +223,5 @@ def _make(
     cuts = np.clip(
         np.floor((level - factors.fine_band(reach, reach)) / rounded.unit + row_offset) - 1, -ALWAYS, 2.0**30
     )
-    begins, chunk = np.empty(0, dtype=np.int16), words
-    if kind.wraps:
-        chunk, begins, forced_rows, forced_columns = _windows(rounded, order, workers)
-        cuts -= 2 * BIAS * -(-words // chunk)
-        cuts[forced_rows] = -(2.0**30)
-        starts[:n][forced_columns] = ALWAYS
-    elif kind.zero:
-        cuts += kind.zero * rounded.rows.whole.sum(axis=1, dtype=np.int64)
-    return kind(
-        rounded.rows.whole.reshape(-1), panels.reshape(-1), starts, cuts.astype(np.int32), begins, words, chunk, width
-    )
-
-
-def _windows(
-    rounded: Coordinates, order: IntArray, workers: int | None
-) -> tuple[int, NDArray[np.int16], BoolArray, BoolArray]:
-    """Where sums of 16 bits may wrap: the words that share one, what they start from, and rows and columns too long.
-
-    A sum is never more than the product of the lengths of its parts. Rows and columns whose parts are longer than
-    allowed pass whatever their sums are; all other sums are at most 32767 + BIAS above what they start from. One that
-    is below −32768 + BIAS wraps around, which makes it larger: then the comparison merely passes.
-    """
-    from matchbound.kernels.screen import BIAS
-
-    words = rounded.rows.whole.shape[1] // 4
-    chunk = min(LONGEST_CHUNK, words)
-    while True:
-        (sums, row_length), (_, column_length) = (
-            _chunks(part.whole, chunk, workers) for part in (rounded.rows, rounded.columns)
-        )
-        balance = math.sqrt(max(float(np.median(column_length)), 1.0) / max(float(np.median(row_length)), 1.0))
-        most = math.sqrt(32767.0 + BIAS) * (1 - 1e-12)
-        forced = row_length > most / balance, column_length > most * balance
-        passed = max(*(float(part.mean()) for part in forced), _wrapped(rounded, order, chunk))
-        if chunk == 1 or passed <= MOST_PASSED:
-            return chunk, (-128 * sums - BIAS).astype(np.int16).reshape(-1), *forced
-        chunk = -(-chunk // 2)
-
-
-def _wrapped(rounded: Coordinates, order: IntArray, chunk: int) -> float:
-    """The share of pairs of a sample with a sum of 16 bits that wraps around."""
-    from matchbound.kernels.screen import BIAS
-
-    half = order.size // 2
-    rows = rounded.rows.whole[order[:half]].astype(np.float32).reshape(half, -1, 2, 2)
-    columns = rounded.columns.whole[order[half:]].astype(np.float32).reshape(order.size - half, -1, 2, 2)
-    wrapped = np.zeros((half, order.size - half), dtype=np.bool_)
-    for at in range(0, rows.shape[1], chunk):
-        for pair in range(2):
-            one = np.ascontiguousarray(rows[:, at : at + chunk, pair]).reshape(half, -1)
-            other = np.ascontiguousarray(columns[:, at : at + chunk, pair]).reshape(order.size - half, -1)
-            wrapped |= one @ other.T < BIAS - 32768
-    return float(wrapped.mean()) if wrapped.size else 0.0
-
-
-def _chunks(whole: ByteArray, chunk: int, workers: int | None) -> tuple[IntArray, FloatArray]:
-    """Σq of the numbers that share a sum of 16 bits, and the length of the longest such part of each row."""
-    from matchbound.kernels.screen import sum_chunks
-
-    shape = (whole.shape[0], -(-(whole.shape[1] // 4) // chunk), 2)
-    sums, squares = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
-    in_slices(lambda start, stop: sum_chunks(whole, start, stop, chunk, sums, squares), shape[0], workers)
-    return sums, np.sqrt(squares.max(axis=(1, 2)).astype(np.float64)) * (1 + 1e-12)
+    cuts += kind.zero * rounded.rows.whole.sum(axis=1, dtype=np.int64)
+    return kind(rounded.rows.whole.reshape(-1), panels.reshape(-1), starts, cuts.astype(np.int32), words, width)

@@ -29,7 +29,6 @@ from matchbound.counting.run import Partial, RunOptions, run_all
 from matchbound.counting.screen import Rounded, best_kind, best_step
 from matchbound.counting.threads import in_slices
 from matchbound.data.embeddings import BLOCK_ROWS, Embeddings, Similarity
-from matchbound.errors import DataError
 from matchbound.scratch import room_for
 
 if TYPE_CHECKING:
@@ -157,21 +156,11 @@ class ByteGallery:
 
     def _screen(self, places: IntArray) -> tuple[Any, FloatArray, IntArray]:
         """A screen of probes with cuts still to be set; u in units, and what is added to cuts."""
-        from matchbound.kernels.screen import BIAS, SAFE_CHUNK, sum_chunks
-
         rows, half = self._probes(places)
         whole, error, _ = self._rounded(rows, self.row_step, self.kind.most)
-        begins, chunk, n = np.empty(0, dtype=np.int16), self.words, places.size
-        if self.kind.wraps:
-            chunk = min(SAFE_CHUNK, self.words)
-            sums = np.empty((n, -(-self.words // chunk), 2), dtype=np.int64)
-            sum_chunks(whole, 0, n, chunk, sums, np.empty_like(sums))
-            begins = (-128 * sums - BIAS).astype(np.int16).reshape(-1)
-            shift = np.full(n, -2 * BIAS * sums.shape[1])
-        else:
-            shift = self.kind.zero * whole.sum(axis=1, dtype=np.int64)
-        cuts, width = np.empty(n, dtype=np.int32), self.kind.lanes * self.kind.vectors
-        screen = self.kind(whole.reshape(-1), self.panels, self.starts, cuts, begins, self.words, chunk, width)
+        shift = self.kind.zero * whole.sum(axis=1, dtype=np.int64)
+        cuts, width = np.empty(places.size, dtype=np.int32), self.kind.lanes * self.kind.vectors
+        screen = self.kind(whole.reshape(-1), self.panels, self.starts, cuts, self.words, width)
         return screen, (half - self.longest * error) / self.unit, shift
 
     def _rounded(self, rows: Float32Array, step: float, most: int) -> Rounded:
@@ -180,7 +169,7 @@ class ByteGallery:
         head, tail = np.ascontiguousarray(rows[:, :MOST_BYTES]), rows[:, MOST_BYTES:]
         n = rows.shape[0]
         rounded = Rounded(np.empty((n, 4 * self.words), dtype=np.int8), np.empty(n), np.empty(n))
-        round_rows(head, step, most, *rounded, np.empty(n))
+        round_rows(head, step, most, *rounded)
         beyond = np.linalg.norm(tail.astype(np.float64), axis=1)
         return rounded._replace(error=np.hypot(rounded.error, beyond) * (1 + 1e-9))
 
@@ -289,19 +278,9 @@ class BestFound(Partial):
 
     @staticmethod
     def restore(state: dict[str, NDArray[Any]], blocks: set[int], job: SearchJob) -> BestFound:
-        """What `state` gave; DataError where it cannot be of this run."""
+        """What `state` gave."""
         total, order = int(job.probes.shape[0]), sorted(blocks)
         ends = np.cumsum([min((block + 1) * job.rows, total) - block * job.rows for block in order], dtype=np.int64)
-        count = int(ends[-1]) if blocks else 0
-        shapes = {"mate": (count,), "holder": (count, job.depth), "score": (count, job.depth)}
-        kinds = {"mate": np.float64, "holder": np.int64, "score": np.float64}
-        if {name: part.shape for name, part in state.items()} != shapes:
-            raise DataError("its lists have other lengths")
-        if (
-            any(state[name].dtype != kind for name, kind in kinds.items())
-            or state["holder"].max(initial=-1) >= job.size
-        ):
-            raise DataError("its lists are of another gallery")
         lists = zip(*(np.split(state[name], ends[:-1]) for name in NAMES), strict=True)
         return BestFound(job.depth, dict(zip(order, lists, strict=False)), blocks=blocks)
 

@@ -9,7 +9,7 @@ import numpy as np
 from matchbound.kernels.bits import hits64, list_bits
 from matchbound.kernels.blocks import AT_ONCE, oriented64
 from matchbound.kernels.compiling import compiled, inlined
-from matchbound.kernels.product import dot32
+from matchbound.kernels.exact import dot64
 
 # A hit is row·2³² + column, both counted from the corner of the block.
 COLUMN = (1 << 32) - 1
@@ -91,7 +91,8 @@ def values_of(block: Any, tile: Any, data: Any, found: Any, start: int, count: i
     if data.screened:
         for h in range(count):
             hit = found[start + h]
-            values[h] = dot32(left, right, row0 + (hit >> 32), col0 + (hit & COLUMN), width)
+            product64 = dot64(left, right, row0 + (hit >> 32), col0 + (hit & COLUMN), width, 1.0, 1.0)
+            values[h] = np.float32(product64)
     else:
         for h in range(count):
             hit = found[start + h]

@@ -19,7 +19,6 @@ from matchbound.kernels.bits import bits_set, hits64, list_bits, lowest_bit
 from matchbound.kernels.compiling import compiled, inlined
 from matchbound.kernels.emit import INDEX, SHORT, SINGLE, WHOLE, cgutils, data_of, load, number, splat, store
 from matchbound.kernels.grid import CELLS, near_bin
-from matchbound.kernels.product import dot32
 
 LANES = 16
 # Comparisons of an identity pair that are booked between two looks whether there are more.
@@ -338,7 +337,7 @@ def _bins_of_row(block: Any, tile: Any, data: Any, grid: Any, books: Any, r: int
     Whole words of 64 are looked up. Where a cell of the table does not settle it, the threshold in it does; where a
     product is too close to that, or there are more, sums in float64 do, and at last the score.
     """
-    product, values, left, right = block.product, grid.values, data.left, data.right
+    product, values = block.product, grid.values
     at, col0, cols = (r - tile.row0) * block.stride + block.shift, tile.col0, tile.cols
     low, per_cell, table = np.float32(grid.low), np.float32(grid.per_cell), grid.table
     bins, listed = books.bins, books.found
@@ -353,16 +352,10 @@ def _bins_of_row(block: Any, tile: Any, data: Any, grid: Any, books: Any, r: int
     for h in range(n_open):
         k = listed[h]
         t = -1 - np.int64(bins[to + k])
-        many = t > last
         above = np.float64(product[at + k]) - values[min(t, last)]
         bins[to + k] = t + (above >= 0)
-        listed[n] = k | (t << 32)
-        n += many or abs(above) <= grid.band
+        listed[n] = k
+        n += t > last or abs(above) <= grid.band
     for h in range(n):
-        k, t = listed[h] & 0xFFFFFFFF, listed[h] >> 32
-        if t <= last:
-            above = np.float64(dot32(left, right, r, col0 + k, left.shape[1])) - values[t]
-            bins[to + k] = t + (above >= 0)
-            if abs(above) > grid.brief:
-                continue
+        k = listed[h]
         bins[to + k] = near_bin(product[at + k], data, r, col0 + k, grid)

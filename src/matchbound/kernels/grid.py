@@ -31,8 +31,8 @@ class Grid(NamedTuple):
         The thresholds among oriented values, with infinity behind them, and among oriented scores.
     low, per_cell : float32 values
         Cell 1 begins at `low`; cells a unit of value.
-    band, brief, fine : float
-        How far products of blocks, by `dot32` and by `dot64` can be from the oriented value.
+    band, fine : float
+        How far products of blocks and by `dot64` can be from the oriented value.
     """
 
     table: NDArray[Any]
@@ -41,13 +41,10 @@ class Grid(NamedTuple):
     low: float
     per_cell: float
     band: float
-    brief: float
     fine: float
 
 
-def make_grid(
-    values: NDArray[np.float64], thresholds: NDArray[np.float64], band: float, brief: float, fine: float
-) -> Grid:
+def make_grid(values: NDArray[np.float64], thresholds: NDArray[np.float64], band: float, fine: float) -> Grid:
     """A grid over the thresholds that oriented values can be near to (they lie within −2.5 and 1.5).
 
     The first and the last threshold are left out where they are far from the others, as the one at which everything
@@ -74,7 +71,7 @@ def make_grid(
     entry = np.where(above == below, below, np.where(above == below + 1, -below - 1, np.iinfo(kind).min))
     table = np.append(entry, 0).astype(kind)
     ends = np.append(values, np.inf)
-    return Grid(table, ends, thresholds, low, per_cell, float(band), float(brief), float(fine))
+    return Grid(table, ends, thresholds, low, per_cell, float(band), float(fine))
 
 
 @inlined

@@ -36,9 +36,6 @@ from matchbound.kernels.emit import (
 
 STRIP = 6
 WORD = 64
-BIAS = 16384
-# So many words of numbers of any size fit a sum of 16 bits: 63·127·6 ≤ 32767 + BIAS.
-SAFE_CHUNK = 3
 
 
 class _Fields(NamedTuple):
@@ -46,9 +43,7 @@ class _Fields(NamedTuple):
     panels: NDArray[np.uint8]
     starts: NDArray[np.int32]
     cuts: NDArray[np.int32]
-    begins: NDArray[np.int16]
     steps: int
-    chunk: int
     width: int
 
 
@@ -59,10 +54,8 @@ class Screen(_Fields):
     panels : uint8, flat
         Panels of `width` columns: for each four numbers k, those of each column side by side; `zero` is added to each.
     starts : int32, shape (columns, whole panels); cuts : int32, shape (n,)
-    begins : int16, flat, (2·chunks) per row
-        What sums in 16 bits start from; empty elsewhere.
-    steps, chunk, width : int
-        Words of four numbers per row; how many of them are summed in 16 bits; columns per panel.
+    steps, width : int
+        Words of four numbers per row; columns per panel.
     """
 
     __slots__ = ()
@@ -70,7 +63,6 @@ class Screen(_Fields):
     vectors: ClassVar[int]
     most: ClassVar[int] = 127
     zero: ClassVar[int] = 128
-    wraps: ClassVar[bool] = False
 
     @staticmethod
     def available() -> bool:
@@ -126,16 +118,24 @@ class Vnni256(Vnni512):
 
 
 class Avx2(Screen):
-    """AVX2: products of bytes are added in pairs to sums of 16 bits, which are put away before they get too large."""
+    """AVX2: pairs of products are added in 16 bits, which rows of 7 bits cannot overflow: 2·63·255 < 2¹⁵."""
 
     __slots__ = ()
     lanes, vectors = 8, 2
-    most, wraps = 63, True
+    most = 63
 
     @staticmethod
     def available() -> bool:
         """Whether this processor has the instructions."""
         return processor_has("avx2")
+
+    @classmethod
+    def add(cls, builder: Any, sums: Any, column: Any, row: Any) -> Any:
+        """See `Screen.add`."""
+        bytes_, shorts = ir.VectorType(BYTE, 4 * cls.lanes), ir.VectorType(SHORT, 2 * cls.lanes)
+        both = builder.bitcast(column, bytes_), builder.bitcast(row, bytes_)
+        pairs = call(builder, "llvm.x86.avx2.pmadd.ub.sw", shorts, *both)
+        return builder.add(sums, call(builder, "llvm.x86.avx2.pmadd.wd", sums.type, pairs, every(shorts, 1)))
 
 
 class NeonDot(Screen):
@@ -182,15 +182,10 @@ SCREENS: tuple[type[Screen], ...] = (Vnni512, Vnni256, Avx2, NeonDot, Portable)
 
 def emit_strip(builder: Any, kind: type[Screen], pointers: list[Any], numbers: list[Any]) -> None:
     """The code of `_emit_strip`, from pointers to the arrays and 64-bit numbers."""
-    rows, panels, starts, cuts, begins, bits = pointers
-    steps, chunk, first, last, panel, to, stride = numbers
+    rows, panels, starts, cuts, bits = pointers
+    steps, first, last, panel, to, stride = numbers
     lanes, vectors = kind.lanes, kind.vectors
-    wholes, shorts, small = (
-        ir.VectorType(WHOLE, lanes),
-        ir.VectorType(SHORT, 2 * lanes),
-        ir.VectorType(BYTE, 4 * lanes),
-    )
-    grid = [(m, v) for m in range(STRIP) for v in range(vectors)]
+    wholes = ir.VectorType(WHOLE, lanes)
     places = []
     for m in range(STRIP):
         here = builder.add(first, number(m))
@@ -200,58 +195,26 @@ def emit_strip(builder: Any, kind: type[Screen], pointers: list[Any], numbers: l
     column0 = builder.mul(builder.mul(panel, steps), width)
     start0 = builder.mul(panel, width)
     start = [load(builder, starts, builder.add(start0, number(v * lanes)), wholes) for v in range(vectors)]
-
-    def loop(begin: Any, end: Any, initial: list[Any], add: Any) -> list[Any]:
-        """Sums over words begin..end − 1, at least one."""
-        before = builder.block
-        body, after = builder.append_basic_block("word"), builder.append_basic_block("summed")
-        builder.branch(body)
-        builder.position_at_end(body)
-        k = builder.phi(INDEX)
-        k.add_incoming(begin, before)
-        sums = [builder.phi(value.type) for value in initial]
-        at = builder.add(column0, builder.mul(k, width))
-        columns = [load(builder, panels, builder.add(at, number(v * lanes)), wholes) for v in range(vectors)]
-        totals = []
-        for m in range(STRIP):
-            row = splat(builder, load(builder, rows, builder.add(lines[m], k), WHOLE), wholes)
-            totals += [add(sums[m * vectors + v], columns[v], row) for v in range(vectors)]
-        following = builder.add(k, number(1))
-        k.add_incoming(following, body)
-        for phi, value, total in zip(sums, initial, totals, strict=True):
-            phi.add_incoming(value, before)
-            phi.add_incoming(total, body)
-        builder.cbranch(builder.icmp_signed("<", following, end), body, after)
-        builder.position_at_end(after)
-        return totals
-
-    if kind.wraps:
-
-        def add_pairs(sums: Any, column: Any, row: Any) -> Any:
-            both = builder.bitcast(column, small), builder.bitcast(row, small)
-            pair = call(builder, "llvm.x86.avx2.pmadd.ub.sw", shorts, *both)
-            return builder.add(sums, pair)
-
-        kept = [cgutils.alloca_once(builder, wholes) for _ in grid]
-        for at, (_, v) in zip(kept, grid, strict=True):
-            builder.store(start[v], at)
-        chunks = builder.sdiv(builder.add(steps, builder.sub(chunk, number(1))), chunk)
-        with cgutils.for_range(builder, chunks) as turn:
-            begin = builder.mul(turn.index, chunk)
-            end = builder.add(begin, chunk)
-            end = builder.select(builder.icmp_signed("<", end, steps), end, steps)
-            initial = []
-            for m in range(STRIP):
-                both = load(builder, begins, builder.add(builder.mul(places[m], chunks), turn.index), WHOLE)
-                initial += [builder.bitcast(splat(builder, both, wholes), shorts)] * vectors
-            sums = loop(begin, end, initial, add_pairs)
-            for at, part in zip(kept, sums, strict=True):
-                whole = call(builder, "llvm.x86.avx2.pmadd.wd", wholes, part, every(shorts, 1))
-                builder.store(builder.add(builder.load(at), whole), at)
-        totals = [builder.load(at) for at in kept]
-    else:
-        initial = [start[v] for _, v in grid]
-        totals = loop(number(0), steps, initial, lambda sums, column, row: kind.add(builder, sums, column, row))
+    before = builder.block
+    body, after = builder.append_basic_block("word"), builder.append_basic_block("summed")
+    builder.branch(body)
+    builder.position_at_end(body)
+    k = builder.phi(INDEX)
+    k.add_incoming(number(0), before)
+    sums = [builder.phi(wholes) for _ in range(STRIP * vectors)]
+    at = builder.add(column0, builder.mul(k, width))
+    columns = [load(builder, panels, builder.add(at, number(v * lanes)), wholes) for v in range(vectors)]
+    totals = []
+    for m in range(STRIP):
+        row = splat(builder, load(builder, rows, builder.add(lines[m], k), WHOLE), wholes)
+        totals += [kind.add(builder, sums[m * vectors + v], columns[v], row) for v in range(vectors)]
+    following = builder.add(k, number(1))
+    k.add_incoming(following, body)
+    for phi, value, total in zip(sums, start * STRIP, totals, strict=True):
+        phi.add_incoming(value, before)
+        phi.add_incoming(total, body)
+    builder.cbranch(builder.icmp_signed("<", following, steps), body, after)
+    builder.position_at_end(after)
     for m in range(STRIP):
         cut = splat(builder, load(builder, cuts, places[m], WHOLE), wholes)
         reached = [builder.icmp_signed(">=", totals[m * vectors + v], cut) for v in range(vectors)]
@@ -284,9 +247,9 @@ def _emit_strip(typing: Any, screen: Any, bits: Any, first: Any, last: Any, pane
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kinds = signature.args[0].types
         parts = cgutils.unpack_tuple(builder, args[0])
-        pointers = [data_of(context, builder, kind, part) for kind, part in zip(kinds[:5], parts[:5], strict=True)]
+        pointers = [data_of(context, builder, kind, part) for kind, part in zip(kinds[:4], parts[:4], strict=True)]
         pointers.append(data_of(context, builder, signature.args[1], args[1]))
-        emit_strip(builder, signature.args[0].instance_class, pointers, [*parts[5:7], *args[2:]])
+        emit_strip(builder, signature.args[0].instance_class, pointers, [parts[4], *args[2:]])
         return context.get_dummy_value()
 
     return types.void(screen, bits, *[types.int64] * 5), generate
@@ -312,28 +275,23 @@ def fill_bits(screen: Any, tile: Any, words: int, bits: Any) -> None:
 
 
 @compiled(fastmath={"reassoc", "contract"})
-def round_rows(z: Any, step: float, most: int, whole: Any, error: Any, length: Any, square: Any) -> None:
+def round_rows(z: Any, step: float, most: int, whole: Any, error: Any, length: Any) -> None:
     """Rows in whole steps, −most..most.
 
     z : float32, shape (n, k); whole : int8, shape (n, ≥ k); what is beyond k becomes 0
     error, length : float64, shape (n,)
         ‖z − step·q‖ and ‖step·q‖, rounded up.
-    square : float64, shape (n,)
-        ‖z‖², rounded down.
     """
     per_step, top = np.float32(1.0 / step), np.float32(most)
     k = z.shape[1]
     for s in range(z.shape[0]):
         line, out = z[s], whole[s]
         lost = 0.0
-        total = 0.0
         wholes = np.int64(0)
         for c in range(k):
             q = min(max(np.float32(np.rint(line[c] * per_step)), -top), top)
-            x = np.float64(line[c])
-            rest = x - step * np.float64(q)
+            rest = np.float64(line[c]) - step * np.float64(q)
             lost += rest * rest
-            total += x * x
             near = np.int32(q)
             wholes += near * near
             out[c] = np.int8(near)
@@ -341,27 +299,6 @@ def round_rows(z: Any, step: float, most: int, whole: Any, error: Any, length: A
             out[c] = 0
         error[s] = np.sqrt(lost) * (1 + 1e-9)
         length[s] = step * np.sqrt(np.float64(wholes)) * (1 + 1e-9)
-        square[s] = total * (1 - 1e-9)
-
-
-@compiled()
-def sum_chunks(rounded: Any, start: int, stop: int, chunk: int, sums: Any, squares: Any) -> None:
-    """Σq and Σq² of the numbers that share a sum of 16 bits: those of even and of odd pairs in chunks of words.
-
-    rounded : int8, shape (n, 4·steps); sums, squares : int64, shape (n, chunks, 2)
-    """
-    for s in range(start, stop):
-        line = rounded[s]
-        for q in range(sums.shape[1]):
-            for half in range(2):
-                total = np.int64(0)
-                square = np.int64(0)
-                for word in range(q * chunk, min((q + 1) * chunk, line.shape[0] // 4)):
-                    for at in range(4 * word + 2 * half, 4 * word + 2 * half + 2):
-                        total += line[at]
-                        square += np.int64(line[at]) * np.int64(line[at])
-                sums[s, q, half] = total
-                squares[s, q, half] = square
 
 
 def pack_panels(rounded: NDArray[np.int8], start: int, stop: int, zero: int, panels: NDArray[np.uint8]) -> None:

@@ -94,10 +94,7 @@ def _fitted(metric: Metric, tally: Tally, mirrored: bool, recount: Recount, sett
     ranks = ranks if ranks.size else np.array([compared])  # at no threshold nothing would be counted
     grid = some.thresholds_at(ranks, "impostor")
     sample = some.tally(grid)
-    if whole is None:  # so that a curve of the same comparisons has the same fit
-        exact = some.settled(grid, ranks, sample.impostor.errors.sum(axis=1) // 2)
-        sample = sample if np.array_equal(exact, grid) else some.tally(exact)
-    elif whole.impostor.compared is None:
+    if whole is not None and whole.impostor.compared is None:
         assert whole.instances is not None
         whole = replace(whole, impostor=replace(whole.impostor, compared=AllPairs(whole.instances)))
     return fit_far(sample, whole, mirrored=mirrored, settings=settings)
