@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-BITS = "bits_are_those_of_a_loop or overlap or wrap_around"
+BITS = "bits_are_those_of_a_loop or overlap"
 SIMILARITIES = ("cosine", "dot", "euclidean")
 
 
@@ -52,6 +52,7 @@ def count_sets(sets: int, seed: int) -> int:
     import numpy as np
 
     from matchbound.counting.allpairs import tally_embeddings
+    from matchbound.counting.run import RunOptions
     from matchbound.data.embeddings import Embeddings
     from matchbound.kernels.screen import SCREENS
     from naive_scale import tally_by_loop
@@ -70,7 +71,7 @@ def count_sets(sets: int, seed: int) -> int:
             expected = tally_by_loop(data, thresholds)
             for prune in ("none", *kinds):
                 path: Any = prune
-                found = tally_embeddings(data, thresholds, prune=path, workers=1)
+                found = tally_embeddings(data, thresholds, RunOptions(workers=1), prune=path)
                 same = (
                     np.array_equal(found.genuine.errors, expected["genuine_errors"])
                     and np.array_equal(found.impostor.errors, expected["impostor_errors"])

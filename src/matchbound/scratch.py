@@ -59,13 +59,13 @@ FOLDER, LOCK = "matchbound-words-", ".lock"
 
 
 @contextlib.contextmanager
-def shared_folder() -> Iterator[str]:
-    """A temporary folder that other processes may write to, removed at the end.
+def shared_folder(root: Path | None = None) -> Iterator[str]:
+    """A temporary folder (by default where such folders go) that other processes may write to, removed at the end.
 
     A process that is killed cannot remove its folder. So each holds a lock, which the system gives up with the process,
     and whoever makes a folder removes those of this user whose lock nobody holds.
     """
-    root = Path(tempfile.gettempdir())
+    root = root or Path(tempfile.gettempdir())
     sweep(root)
     held, lock = _locked(root)
     folder = lock.with_suffix("")

@@ -20,7 +20,7 @@ from pyarrow import parquet
 
 import matchbound as mb
 from matchbound.counting import disk
-from matchbound.counting.disk import TableOnDisk
+from matchbound.counting.disk import Limits, TableOnDisk
 from matchbound.counting.run import RunOptions
 from matchbound.counting.sources import recount_of
 from matchbound.counts.tally import Tally
@@ -191,14 +191,14 @@ def test_a_curve_is_exact_where_it_is_asked(
         assert 0.0 <= low <= high <= 1.0
 
 
-def test_a_sample_does_not_depend_on_who_takes_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sample_does_not_depend_on_who_takes_it(folder: Path) -> None:
     whole = TableOnDisk(mb.scan(folder)).sample
     scores = np.concatenate([np.asarray(parquet.read_table(file)["score"]) for file in sorted(folder.iterdir())])
     assert whole.ends == (scores.min(), scores.max())
     assert (whole.genuine.size, whole.impostor.size) == whole.totals
     np.testing.assert_array_equal(np.sort(np.concatenate([whole.genuine, whole.impostor])), np.sort(scores))
-    monkeypatch.setattr(disk, "SAMPLE", 500)
-    one, two = (TableOnDisk(mb.scan(folder), RunOptions(workers=k)).sample for k in (1, 3))
+    few = Limits(sample=500)
+    one, two = (TableOnDisk(mb.scan(folder), RunOptions(workers=k), few).sample for k in (1, 3))
     for kind, total in zip(("genuine", "impostor"), whole.totals, strict=True):
         np.testing.assert_array_equal(getattr(one, kind), getattr(two, kind))
         assert 400 < getattr(one, kind).size < 600 < total
@@ -211,29 +211,24 @@ def test_the_engine_writes_no_progress_to_standard_output() -> None:
             assert one.execute("select current_setting('enable_progress_bar')").fetchall() == [(False,)]
 
 
-def test_what_does_not_fit_in_memory_is_spilled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_does_not_fit_in_memory_is_spilled(tmp_path: Path) -> None:
     columns = rows(3, 400_000, 3000)
     data = mb.Comparisons(columns["id_a"], columns["id_b"], columns["score"])
     path = write(tmp_path / "table", columns, [])
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(scratch))
-    monkeypatch.setattr(disk, "MEMORY", "30MB")
-    monkeypatch.setattr(disk, "MOST_WORDS", 0)
     grid = np.linspace(-2.0, 4.0, 60)
-    assert_same(mb.tally(mb.scan(path), grid, workers=1), mb.tally(data, grid))
-    assert not list(scratch.iterdir())
+    small = TableOnDisk(mb.scan(path), RunOptions(workers=1), Limits(memory="30MB", words=0))
+    assert_same(small.tally(grid), mb.tally(data, grid))
 
 
-def test_a_full_disk_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported(folder: Path) -> None:
     import duckdb
 
-    def full(*given: Any) -> Any:
-        raise duckdb.IOException("Could not write file: No space left on device")
+    class Full(TableOnDisk):
+        def _rows(self, connection: Any) -> Any:
+            raise duckdb.IOException("Could not write file: No space left on device")
 
-    monkeypatch.setattr(disk, "_rows_of_parquet", full)
     with pytest.raises(mb.DataError, match="TMPDIR"):
-        mb.tally(mb.scan(folder), LEVELS)
+        Full(mb.scan(folder)).tally(LEVELS)
 
 
 @pytest.fixture(scope="module")
@@ -290,23 +285,26 @@ def test_files_that_change_are_told(folder: Path) -> None:
         disk.FilesJob(plain, False, LEVELS[:1]).worker().add(1)
 
 
-def test_a_table_that_changes_while_it_is_counted_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_changes_while_it_is_counted_is_told(folder: Path) -> None:
     """Written to after it was opened, and before or while the engine reads it; the message has no full path."""
-    target, real = sorted(folder.iterdir())[-1], disk._rows_of_parquet
-    for content in (b"no table", target.read_bytes()[:-50], None):
+    target = sorted(folder.iterdir())[-1]
+    contents = [b"no table", target.read_bytes()[:-50], None]
 
-        def change(*given: Any, content: Any = content) -> Any:
+    class Changed(TableOnDisk):
+        def _rows(self, connection: Any) -> Any:
+            content = contents[0]
             if content is None:
                 parquet.write_table(pa.table(named(rows(9, 10, 5), "text")), target)
             else:
                 target.write_bytes(content)
-            return real(*given)
+            return super()._rows(connection)
 
+    while contents:
         parquet.write_table(pa.table(named(rows(8, 100, 5), "text")), target)
-        monkeypatch.setattr(disk, "_rows_of_parquet", change)
         with pytest.raises(mb.DataError, match="changed while it was being used") as caught:
-            mb.tally(mb.scan(folder), LEVELS)
+            Changed(mb.scan(folder)).tally(LEVELS)
         assert str(folder) not in str(caught.value)
+        contents.pop(0)
 
 
 @pytest.mark.parametrize(

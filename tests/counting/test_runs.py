@@ -25,7 +25,8 @@ from matchbound.counting.allpairs import make_job, tally_embeddings
 from matchbound.counting.checkpoint import Checkpoint
 from matchbound.counting.cluster import DaskExecutor, _split, connected
 from matchbound.counting.partial import PartialTally
-from matchbound.counting.run import LocalExecutor, RunOptions, RunWatch, merge
+from matchbound.counting.run import LocalExecutor, RunOptions, RunWatch, merge, run_all
+from matchbound.counts.cells import sorted_thresholds
 from matchbound.counts.tally import Tally
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, MatchboundError, UsageError
@@ -370,43 +371,29 @@ def test_a_checkpoint_that_cannot_be_written_is_told_first(tmp_path: Path) -> No
 
 
 @pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
-def test_a_disk_that_fills_up_does_not_stop_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Checkpoint.save
-
-    def full(self: Checkpoint, partial: PartialTally) -> None:
-        if partial.blocks:
+def test_a_disk_that_fills_up_does_not_stop_the_run(tmp_path: Path) -> None:
+    class Full(Checkpoint):
+        def save(self, partial: Any) -> None:
             raise DataError("the checkpoint run.npz cannot be written: No space left on device")
-        real(self, partial)  # at the beginning there is room
 
-    monkeypatch.setattr(Checkpoint, "save", full)
-    data, path = clustered(3000), tmp_path / "run.npz"
+    job = make_job(clustered(3000), np.unique(THRESHOLDS), False)
+    watch = RunWatch(job.n_blocks, checkpoint=Full(tmp_path / "run.npz", ""), every=0.0)
     with pytest.warns(mb.MatchboundWarning, match="No space left on device; the run goes on"):
-        found = tally_embeddings(data, THRESHOLDS, RunOptions(checkpoint=path, checkpoint_every=0.0))
-    assert_same(found, tally_embeddings(data, THRESHOLDS))
+        LocalExecutor(2).run(job, range(job.n_blocks), watch).check_complete(job.n_blocks)
 
 
 @pytest.mark.parametrize("thresholds", [THRESHOLDS, THRESHOLDS[:1]])
-def test_sums_that_could_wrap_around_are_made_from_pairs(
-    thresholds: FloatArray, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sums_that_could_wrap_around_are_made_from_pairs(thresholds: FloatArray) -> None:
     """Known from the instances before anything is compared; two identities of 50,000 are such a case."""
     assert partial_module.sums_may_wrap(np.array([50_000, 50_000, 1]))
     assert not partial_module.sums_may_wrap(np.array([40_000, 40_000, 1]))
     assert not partial_module.sums_may_wrap(np.ones(1_000_000, dtype=np.int64))
     data = clustered(1500)
-    expected = tally_embeddings(data, thresholds)
-    monkeypatch.setattr(partial_module, "LARGEST_SUM", 10)
-    kept: list[bool] = []
-    plain = partial_module.finish
-
-    def finish(partial: PartialTally, *given: Any) -> Tally:
-        partial.moments += 2**40  # as if it had wrapped
-        kept.append(bool(partial.keys))
-        return plain(partial, *given)
-
-    monkeypatch.setattr("matchbound.counting.allpairs.finish", finish)
-    assert_same(tally_embeddings(data, thresholds), expected)
-    assert kept == [True]
+    given, distinct, place = sorted_thresholds(thresholds, data.distance)
+    partial = run_all(make_job(data, distinct, True), RunOptions())
+    partial.moments += 2**40  # as if it had wrapped
+    found = partial_module.finish(partial, data, given, place, True, largest=10)
+    assert_same(found, tally_embeddings(data, thresholds))
 
 
 def test_workers_must_be_positive() -> None:
@@ -494,7 +481,7 @@ def test_the_cluster_gets_the_data_once(cluster: Any, monkeypatch: pytest.Monkey
             large.append(getattr(value, "nbytes", 0))
             return plain(value, **options)
 
-        monkeypatch.setattr(client, "scatter", scatter)
+        client.scatter = scatter
         there = DaskExecutor(client)
         for thresholds in (THRESHOLDS, THRESHOLDS[:1], THRESHOLDS):
             assert_same(
@@ -550,13 +537,19 @@ def test_a_client_of_our_own_leaves_no_lines_in_the_logs(cluster: Any, caplog: p
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_block_that_fails_on_a_cluster_is_one_clear_error(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(self: Any, block: int) -> None:
-        raise ValueError("this block\nis bad")
+def test_a_block_that_fails_on_a_cluster_is_one_clear_error(cluster: Any) -> None:
+    class Bad:
+        n_blocks = 3
 
-    monkeypatch.setattr("matchbound.counting.allpairs.AllPairsWorker.add", fail)
+        def worker(self) -> Any:
+            raise ValueError("this block\nis bad")
+
+        def __reduce__(self) -> Any:
+            return Bad, ()
+
+    executor = DaskExecutor(cluster.scheduler_address)
     with pytest.raises(MatchboundError, match=r"the cluster cannot count .*ValueError: this block\\nis bad"):
-        tally_embeddings(clustered(3000), THRESHOLDS, RunOptions(executor=DaskExecutor(cluster.scheduler_address)))
+        run_all(Bad(), RunOptions(executor=executor))
 
 
 @pytest.mark.parametrize("prune", ["none", "portable", "best"])

@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 
 from matchbound import scratch as room_module
 from matchbound.counting import allpairs as allpairs_module
-from matchbound.counting import screen as screen_module
 from matchbound.counting.allpairs import Sizes, tally_embeddings
 from matchbound.counting.pairs import impostor_pairs
 from matchbound.counting.partial import _at_thresholds, _run_up
 from matchbound.counting.run import RunOptions
-from matchbound.counting.screen import COSTS
+from matchbound.counting.screen import COSTS, screen_that_pays
 from matchbound.counts.tally import AllPairs, Tally
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
@@ -232,19 +231,24 @@ def score_quantiles(source: Embeddings, rates: Any) -> Any:
     return -found if source.distance else found
 
 
+def screen_of(data: Embeddings, threshold: Any, **how: Any) -> Screen | None:
+    """A screen of all pairs, where it pays; the threshold is among oriented scores."""
+    factors = allpairs_module.make_job(data, threshold, False, prune="none").factors
+    return screen_that_pays(factors, float(factors.values(threshold)[0]), 0.001, **how)
+
+
 @pytest.mark.parametrize("kind", [kind for kind in SCREENS if kind.available()])
 @pytest.mark.parametrize(("similarity", "decay"), [("cosine", 1.0), ("euclidean", 0.3)])
 def test_a_screen_pays_on_structured_data_and_changes_nothing(
-    similarity: Any, decay: float, kind: type[Screen], monkeypatch: pytest.MonkeyPatch
+    similarity: Any, decay: float, kind: type[Screen]
 ) -> None:
-    monkeypatch.setattr(screen_module, "best_kind", lambda force=False: kind)
     base = structured(5000, 64, 11, decay)
     data = Embeddings(base.vectors, base.codes, similarity)
     threshold = score_quantiles(data, np.array([1e-3]))
-    screen = allpairs_module.make_job(data, -threshold if data.distance else threshold, False).screen
-    assert isinstance(screen, kind)
+    assert screen_of(data, -threshold if data.distance else threshold, kind=kind) is not None
     plain = tally_embeddings(data, threshold, pairs=True, prune="none")
-    pruned = tally_embeddings(data, threshold, pairs=True)
+    path: Any = kind.__name__.lower()
+    pruned = tally_embeddings(data, threshold, pairs=True, prune=path)
     np.testing.assert_array_equal(plain.genuine.errors, pruned.genuine.errors)
     assert plain.impostor.erred is not None
     assert pruned.impostor.erred is not None
@@ -256,16 +260,13 @@ def test_a_screen_pays_on_structured_data_and_changes_nothing(
 @pytest.mark.parametrize(
     ("fast", "far", "screened"), [(False, 1e-3, False), (True, 1e-3, True), (True, 0.5, False)]
 )  # fmt: skip
-def test_a_screen_is_left_where_it_would_not_pay(
-    fast: bool, far: float, screened: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_screen_is_left_where_it_would_not_pay(fast: bool, far: float, screened: bool) -> None:
     """Where bytes are no faster than floats, and where most comparisons match."""
-    if not fast:
-        monkeypatch.setattr(allpairs_module, "COSTS", COSTS._replace(byte=2 * COSTS.column))
+    costs = COSTS if fast else COSTS._replace(byte=2 * COSTS.column)
     rng = np.random.default_rng(12)
     data = Embeddings(rng.standard_normal((5000, 64)).astype(np.float32), rng.integers(0, 900, size=5000))
-    job = allpairs_module.make_job(data, score_quantiles(data, np.array([far])), False)
-    assert (job.screen is not None) == screened
+    screen = screen_of(data, score_quantiles(data, np.array([far])), costs=costs)
+    assert (screen is not None) == screened
 
 
 def test_memory_maps_and_large_factors(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,16 +48,26 @@ from matchbound.readers.scan import PlainParquet, ScoreFile, plain_parquet, scan
 from matchbound.readers.tables import distance_note
 from matchbound.scratch import shared_folder
 
-# What DuckDB may hold in memory; the rest goes to the folder for temporary files.
-MEMORY = "2GB"
-# Scores of either kind that are kept; up to so many, all of them.
-SAMPLE = 4_000_000
 # A part of the identities is read into memory up to so many comparisons.
 MOST_ROWS = 20_000_000
-# Up to so many rows are sorted in memory, eight bytes each; beyond, by DuckDB, which spills.
-MOST_WORDS = 1 << 26
 BATCH_ROWS = 1 << 22
 TABLE_CELLS = 40_000_000
+
+
+class Limits(NamedTuple):
+    """How much is held in memory; the counts do not depend on it.
+
+    - memory: by DuckDB; the rest goes to the folder for temporary files.
+    - sample: scores of either kind that are kept; up to so many, all of them.
+    - words: rows that are sorted in memory, eight bytes each; more are sorted by DuckDB, which spills.
+    """
+
+    memory: str = "2GB"
+    sample: int = 4_000_000
+    words: int = 1 << 26
+
+
+LIMITS = Limits()
 
 
 class StrangeTableError(MatchboundError):
@@ -78,10 +88,12 @@ class ScoreSample:
     ends: tuple[float, float]
 
 
+@dataclass(frozen=True, eq=False)
 class TableOnDisk(Recount):
     """A table that is counted where it lies; on a cluster, every worker counts files of its own."""
 
     source: ScoreFile
+    limits: Limits = LIMITS
 
     @cached_property
     def plain(self) -> PlainParquet | None:
@@ -117,7 +129,7 @@ class TableOnDisk(Recount):
                 labels, chunks = self._counted_elsewhere(connection, self.plain, grid, options)
             else:
                 rows = self._rows(connection)
-                labels, chunks = rows.labels, rows.cells(grid, genuine)
+                labels, chunks = rows.labels, rows.cells(grid, genuine, self.limits.words)
             report(1, 2)
             tally = tally_of_cells(chunks, labels, given, place, self.distance, pairs=pairs)
             report(2, 2)
@@ -150,7 +162,7 @@ class TableOnDisk(Recount):
     def sample(self) -> ScoreSample:
         """Similarities of both kinds, as many as are kept; taken once."""
         with self._connected() as connection:
-            return self._rows(connection).sample()
+            return self._rows(connection).sample(self.limits.sample)
 
     def scores_between(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
         ranges = zip(low.tolist(), high.tolist(), strict=True)
@@ -191,7 +203,7 @@ class TableOnDisk(Recount):
         if self.plain is None:
             with self._connected() as connection:
                 return _Names([], np.empty(0, dtype=np.int64), self._rows(connection).labels)
-        with connected(self._threads) as connection:
+        with connected(self._threads, self.limits.memory) as connection:
             return _names_of(connection, self.plain)
 
     @property
@@ -231,7 +243,7 @@ class TableOnDisk(Recount):
         import duckdb
 
         self._check_unchanged()
-        with connected(self._threads) as connection:
+        with connected(self._threads, self.limits.memory) as connection:
             try:
                 yield connection
             except (duckdb.Error, StrangeTableError) as error:
@@ -273,11 +285,11 @@ class _Rows:
     total: int
     notes: tuple[Note, ...] = ()
 
-    def cells(self, grid: FloatArray, genuine: bool = False) -> Iterator[Cells]:
-        """The cells of all rows, or of genuine ones, in order, some at a time."""
+    def cells(self, grid: FloatArray, genuine: bool = False, most_words: int = LIMITS.words) -> Iterator[Cells]:
+        """The cells of all rows, or of genuine ones, in order, some at a time; `most_words` are sorted in memory."""
         size, width = int(self.labels.size), check_words(int(self.labels.size), grid.size)
         words = self._words(grid, genuine)
-        if self.total <= MOST_WORDS or is_dense(size, grid.size, self.total):
+        if self.total <= most_words or is_dense(size, grid.size, self.total):
             return cells_of_chunks(words, size, grid.size, self.total)
         return sorted_cells(self.connection, ((some, np.ones_like(some)) for some in words), width)
 
@@ -297,12 +309,12 @@ class _Rows:
         if total != self.total and not genuine:
             raise StrangeTableError("rows that have no labels")
 
-    def sample(self) -> ScoreSample:
-        """Similarities of both kinds: all up to `SAMPLE`, or those of rows whose number has a small hash."""
+    def sample(self, most: int) -> ScoreSample:
+        """Similarities of both kinds: all up to `most`, or those of rows whose number has a small hash."""
         ask = "select count(*) filter (a = b), count(*) filter (a != b), min(s), max(s) from coded"
-        genuine, impostor, least, most = self.connection.sql(ask).fetchall()[0]
+        genuine, impostor, least, largest = self.connection.sql(ask).fetchall()[0]
         kept = [
-            "true" if count <= SAMPLE else f"hash(row) < {int(2**64 * (SAMPLE / count))}::ubigint"
+            "true" if count <= most else f"hash(row) < {int(2**64 * (most / count))}::ubigint"
             for count in (genuine, impostor)
         ]
         rows = self.connection.sql(
@@ -312,7 +324,7 @@ class _Rows:
         owner, similarity = np.asarray(rows["owner"], dtype=np.int64), np.asarray(rows["s"], dtype=np.float64)
         same = np.flatnonzero(owner >= 0)
         order = same[np.lexsort((owner[same], similarity[same]))]
-        ends = (np.inf, -np.inf) if least is None else (least, most)
+        ends = (np.inf, -np.inf) if least is None else (least, largest)
         return ScoreSample(similarity[order], np.sort(similarity[owner < 0]), owner[order], (genuine, impostor), ends)
 
     def among(self, chosen: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
@@ -338,14 +350,14 @@ def sorted_cells(connection: Any, words: Iterator[tuple[IntArray, IntArray]], wi
 
 
 @contextlib.contextmanager
-def connected(threads: int | None) -> Iterator[Any]:
+def connected(threads: int | None, memory: str = LIMITS.memory) -> Iterator[Any]:
     """A connection to DuckDB within limits, with a folder of its own for what does not fit in memory."""
     import duckdb
 
     with shared_folder() as folder:
         limits: dict[str, Any] = {
             "threads": threads or available_cores(),
-            "memory_limit": MEMORY,
+            "memory_limit": memory,
             "temp_directory": folder,
         }
         with duckdb.connect(config={**limits, "preserve_insertion_order": False}) as connection:

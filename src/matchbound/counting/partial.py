@@ -100,6 +100,7 @@ def finish(
     place: IntArray,
     pairs: bool,
     workers: int | None = 1,
+    largest: int = LARGEST_SUM,
 ) -> Tally:
     """The tally of complete data; the sums of `partial` become its counts, and mean nothing any more as they were.
 
@@ -114,7 +115,7 @@ def finish(
         tables = _pair_tables(partial, np.unique(place))
         erred = tuple(tables[int(at)] for at in place)
     sum_nm, sum_nn = moments[1], moments[0]
-    if sum_mm > LARGEST_SUM:  # the running sums may have wrapped around
+    if sum_mm > largest:  # the running sums may have wrapped around
         if erred is None:
             raise DataError(
                 "two identities have so many instances that sums of squared counts pass 2^63; tally with pairs=True"
