@@ -572,13 +572,12 @@ def test_a_job_travels_as_its_data(prune: Any) -> None:
 
 @pytest.mark.parametrize(("n", "count"), [(1, 24), (7, 24), (100, 24), (2048, 24), (2048, 1)])
 def test_chunks_for_a_cluster(n: int, count: int) -> None:
-    """Every block once, none large, the last ones small, and early and late blocks in each of the large ones."""
+    """Every block once, none large, and early and late blocks in each."""
     chunks = _split(list(range(n)), count)
     assert sorted(block for chunk in chunks for block in chunk) == list(range(n))
-    assert max(map(len, chunks)) <= max(1, n // count)
+    assert max(map(len, chunks)) <= -(-n // count)
     if n > 1000 and count > 1:
-        assert len(chunks[-1]) <= max(map(len, chunks)) // 4 + 1
-        assert all(max(chunk) - min(chunk) > n / 2 for chunk in chunks[:10])
+        assert all(max(chunk) - min(chunk) > n / 2 for chunk in chunks)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -26,9 +26,7 @@ from matchbound.errors import MatchboundError, MissingExtraError, plainly
 if TYPE_CHECKING:
     from matchbound.counting.run import Job, RunWatch
 
-CHUNKS_PER_THREAD = 8
-LAST = 0.2
-SMALLER = 4
+CHUNKS_PER_THREAD = 16
 FAN_IN = 4
 ATTEMPTS = 5
 LARGE_BYTES = 1 << 16
@@ -301,15 +299,5 @@ class _Run:
 
 
 def _split(blocks: Sequence[int], count: int) -> list[list[int]]:
-    """About `count` chunks with blocks of every kind; the last fifth in smaller ones, so that workers end together."""
-    n = len(blocks)
-    stride = max(1, min(SMALLER * count, n))
-    mixed = [block for first in range(stride) for block in blocks[first::stride]]
-    chunks = []
-    at = 0
-    while at < n:
-        share = count if at < (1 - LAST) * n else SMALLER * count
-        size = max(1, n // share)
-        chunks.append(mixed[at : at + size])
-        at += size
-    return chunks
+    """At most `count` chunks, with blocks of every kind."""
+    return [list(blocks[first::count]) for first in range(min(count, len(blocks)))]

@@ -87,17 +87,11 @@ class Rounded(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """Rounded rows, as rows and as columns of products, with steps `row_step` and `column_step`."""
+    """Rounded rows, as rows and as columns of products; one unit of q·p is worth `unit` among oriented values."""
 
     rows: Rounded = field(repr=False)
     columns: Rounded = field(repr=False)
-    row_step: float
-    column_step: float
-
-    @property
-    def unit(self) -> float:
-        """What one unit of q·p is worth among oriented values."""
-        return self.row_step * self.column_step
+    unit: float
 
 
 def screen_that_pays(
@@ -143,31 +137,32 @@ def best_step(sample: Float32Array, most: int) -> float:
     return steps[int(np.argmin(lost))]
 
 
-def _coordinates(
-    factors: Factors, at: IntArray | slice, row_step: float, column_step: float, most: int, workers: int | None = 1
-) -> Coordinates:
-    """Rows `at` of the factors, rounded."""
+def _rounded(factors: Factors, at: IntArray | slice, step: float, most: int, workers: int | None) -> Rounded:
+    """Rows `at` of the factors in whole steps."""
     from matchbound.kernels.screen import round_rows
 
     d, left = factors.dimension, factors.left[at]
     n = left.shape[0]
-    same = row_step == column_step and most == 127
-
-    def empty() -> Rounded:
-        return Rounded(room_for((n, -(-d // 4) * 4), np.int8), np.empty(n), np.empty(n))
-
-    columns = empty()
-    rows = columns if same else empty()
+    rounded = Rounded(room_for((n, -(-d // 4) * 4), np.int8), np.empty(n), np.empty(n))
 
     def fill(start: int, stop: int) -> None:
         for first in range(start, stop, ROWS_AT_ONCE):
             part = slice(first, min(first + ROWS_AT_ONCE, stop))
             x = np.ascontiguousarray(left[part, :d])
-            for side, step, top in ((columns, column_step, 127), (rows, row_step, most))[: 1 if same else 2]:
-                round_rows(x, step, top, side.whole[part], side.error[part], side.length[part])
+            round_rows(x, step, most, rounded.whole[part], rounded.error[part], rounded.length[part])
 
     in_slices(fill, n, workers)
-    return Coordinates(rows, columns, row_step, column_step)
+    return rounded
+
+
+def _coordinates(
+    factors: Factors, at: IntArray | slice, row_step: float, column_step: float, most: int, workers: int | None = 1
+) -> Coordinates:
+    """Rows `at` of the factors, rounded both ways."""
+    columns = _rounded(factors, at, column_step, 127, workers)
+    same = row_step == column_step and most == 127
+    rows = columns if same else _rounded(factors, at, row_step, most, workers)
+    return Coordinates(rows, columns, row_step * column_step)
 
 
 def _offsets(factors: Factors, at: IntArray | slice, rounded: Coordinates) -> tuple[FloatArray, FloatArray]:

@@ -163,23 +163,13 @@ def row_lengths(vectors: NDArray[Any], kind: int) -> tuple[FloatArray, FloatArra
 def pair_scores(vectors: NDArray[Any], first: IntArray, second: IntArray, similarity: str) -> FloatArray:
     """Scores of the pairs of rows (first[p], second[p]), shape of `first`; the order within a pair is moot."""
     kind = CODES[similarity]
-    rows, one, other = _rows_of_pairs(first, second, vectors.shape[0])
-    compact = np.ascontiguousarray(vectors[rows])
+    used = np.zeros(vectors.shape[0], dtype=np.bool_)
+    used[first] = used[second] = True
+    compact = np.ascontiguousarray(vectors[used])
+    place = np.cumsum(used, dtype=np.int64) - 1
     if compact.dtype == np.float16:
         compact = compact.astype(np.float32)
     lengths, scales = row_lengths(compact, kind)
     out = np.empty(first.shape[0])
-    _score_pairs(frozen(compact), lengths, scales, one, other, kind, out)
+    _score_pairs(frozen(compact), lengths, scales, place[first], place[second], kind, out)
     return out
-
-
-def _rows_of_pairs(first: IntArray, second: IntArray, n: int) -> tuple[IntArray, IntArray, IntArray]:
-    """The rows among 0..n − 1 that pairs have, ascending, and where both rows of each pair are among them."""
-    if n > 16 * first.size:
-        rows, place = np.unique(np.concatenate([first, second]), return_inverse=True)
-        place = place.astype(np.int64, copy=False).reshape(-1)
-        return rows, place[: first.size], place[first.size :]
-    used = np.zeros(n, dtype=np.bool_)
-    used[first] = used[second] = True
-    place = np.cumsum(used, dtype=np.int64) - 1
-    return np.flatnonzero(used), place[first], place[second]
