@@ -25,6 +25,7 @@ from matchbound.counting.run import RunOptions
 from matchbound.counting.sources import recount_of
 from matchbound.counts.tally import Tally
 from matchbound.readers.scan import plain_parquet
+from matchbound.results.roc import RocCurve
 from naive_scale import assert_is_loop
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -178,17 +179,15 @@ def test_a_curve_is_exact_where_it_is_asked(
     path = write(
         tmp_path_factory.mktemp("curve") / "t", {"id_a": a, "id_b": b, "score": -score if distance else score}, []
     )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(disk, "CURVE_POINTS", 40)
-        patch.setattr(disk, "SAMPLE", 100)
-        whole, lying = mb.roc(mb.read(path, distance=distance)), mb.roc(mb.scan(path, distance=distance))
-        assert lying.thresholds.size < whole.thresholds.size
-        assert (lying.far[0], lying.frr[0], lying.far[-1], lying.frr[-1]) == (0.0, 1.0, 1.0, 0.0)
-        for one, two in ((whole.at_far(far), lying.at_far(far)), (whole.at_frr(far), lying.at_frr(far))):
-            assert one.estimate == two.estimate
-        assert abs(whole.eer().estimate - lying.eer().estimate) < 0.03
-        low, high = lying.at_far(far).interval()
-        assert 0.0 <= low <= high <= 1.0
+    few = TableOnDisk(mb.scan(path, distance=distance), limits=Limits(sample=100, points=40))
+    whole, lying = mb.roc(mb.read(path, distance=distance)), RocCurve(few.curve(), few)
+    assert lying.thresholds.size < whole.thresholds.size
+    assert (lying.far[0], lying.frr[0], lying.far[-1], lying.frr[-1]) == (0.0, 1.0, 1.0, 0.0)
+    for one, two in ((whole.at_far(far), lying.at_far(far)), (whole.at_frr(far), lying.at_frr(far))):
+        assert one.estimate == two.estimate
+    assert abs(whole.eer().estimate - lying.eer().estimate) < 0.03
+    low, high = lying.at_far(far).interval()
+    assert 0.0 <= low <= high <= 1.0
 
 
 def test_a_sample_does_not_depend_on_who_takes_it(folder: Path) -> None:

@@ -55,16 +55,18 @@ TABLE_CELLS = 40_000_000
 
 
 class Limits(NamedTuple):
-    """How much is held in memory; the counts do not depend on it.
+    """How much is held in memory; exact counts do not depend on it.
 
     - memory: by DuckDB; the rest goes to the folder for temporary files.
     - sample: scores of either kind that are kept; up to so many, all of them.
     - words: rows that are sorted in memory, eight bytes each; more are sorted by DuckDB, which spills.
+    - points: of a curve, before any are added where it is to be exact.
     """
 
     memory: str = "2GB"
     sample: int = 4_000_000
     words: int = 1 << 26
+    points: int = CURVE_POINTS
 
 
 LIMITS = Limits()
@@ -154,7 +156,7 @@ class TableOnDisk(Recount):
         """
         sample = self.sample
         both_kinds(sample.genuine.size, sample.impostor.size)
-        points = int(np.clip(TABLE_CELLS // max(self._names.labels.size, 1), 40, CURVE_POINTS))
+        points = int(np.clip(TABLE_CELLS // max(self._names.labels.size, 1), 40, self.limits.points))
         grid = threshold_grid(sample.genuine[::-1], sample.impostor[::-1], points, *sample.ends)
         return curve_of_tally(self.tally(-grid if self.distance else grid, options=options))
 
