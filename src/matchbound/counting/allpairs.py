@@ -114,8 +114,7 @@ class Layout:
         return int((self.owner[self.edges[1:] - 1] - self.owner[self.edges[:-1]]).max()) + 1
 
     def tasks_of(self, block: int) -> Iterator[tuple[int, int]]:
-        for task in self.tasks[self.block_edges[block] : self.block_edges[block + 1]]:
-            yield int(task[0]), int(task[1])
+        yield from self.tasks[self.block_edges[block] : self.block_edges[block + 1]].tolist()
 
     def pieces(self, first: int, second: int) -> Iterator[Piece]:
         """The pieces of a task, in the order in which a kernel must see them."""
@@ -125,8 +124,7 @@ class Layout:
         large = row1 - row0 > self.span_rows
         for r0, r1 in self._row_pieces[first]:
             from_col = r0 if diagonal else col0
-            starts = range(from_col, col1, self.span_rows)
-            for c0 in starts:
+            for c0 in range(from_col, col1, self.span_rows):
                 c1 = min(c0 + self.span_rows, col1)
                 last = not large or (r1 == row1 and c1 == col1)
                 yield Piece(r0, r1 - r0, c0, c1 - c0, diagonal, last)
@@ -386,20 +384,20 @@ class AllPairsWorker:
         return Sums(self.partial.impostor, self.partial.genuine, self.partial.moments, self._events)
 
     def _count(self, first: int, second: int, cut: float, band: float) -> None:
-        from matchbound.kernels.blocks import Level, Marks
+        from matchbound.kernels.blocks import Level, Marks, Tile
         from matchbound.kernels.count import count_block
 
         job, sums = self._job, self._sums()
         level = Level(float(self._values[0]), float(job.thresholds[0]))
         marks = Marks(self._seen, self._touched, np.zeros(2, dtype=np.int64), self._found, self._near)
         for piece in job.layout.pieces(first, second):
-            tile = self._tile(piece, cut, band)
+            tile = Tile(*piece, cut, band)
             count_block(self._block(piece, tile), tile, self._rows, level, marks, sums)
             self.partial.keep(self._events[: marks.counts[1]])
 
     def _bin(self, first: int, second: int, cut: float, band: float) -> None:
         from matchbound.kernels.bins import bin_block
-        from matchbound.kernels.blocks import Books
+        from matchbound.kernels.blocks import Books, Tile
         from matchbound.kernels.dense import MOST_COLS, add_columns, bin_dense_block, share_of_hits
         from matchbound.kernels.grid import MOST_SHORT
 
@@ -417,7 +415,7 @@ class AllPairsWorker:
             large or job.pairs or job.thresholds.size >= MOST_SHORT or layout.span_rows > MOST_COLS
         )
         for piece in layout.pieces(first, second):
-            tile = self._tile(piece, cut, band)
+            tile = Tile(*piece, cut, band)
             block = self._block(piece, tile)
             used = block.product[: piece.rows * block.stride]
             if may_be_dense and share_of_hits(used, np.float32(cut)) > job.sizes.dense_share:
@@ -448,11 +446,6 @@ class AllPairsWorker:
         if self._job.screen is None:
             return factors.band(rows, columns)
         return factors.fine_band(rows, columns)
-
-    def _tile(self, piece: Piece, cut: float, band: float) -> Tile:
-        from matchbound.kernels.blocks import Tile
-
-        return Tile(*piece, cut, band)
 
     def _block(self, piece: Piece, tile: Tile) -> Block:
         """The products of a piece, or the bits of a screen in whole words."""

@@ -58,14 +58,8 @@ class PartialTally(Partial):
 
     def state(self) -> dict[str, NDArray[Any]]:
         none = np.empty(0, dtype=np.int64)
-        return {
-            "impostor": self.impostor,
-            "genuine": self.genuine,
-            "moments": self.moments,
-            "keys": np.concatenate([none, *self.keys]),
-            "bins": np.concatenate([none, *self.bins]),
-            "counts": np.concatenate([none, *self.counts]),
-        }
+        lists = {name: np.concatenate([none, *getattr(self, name)]) for name in ("keys", "bins", "counts")}
+        return {"impostor": self.impostor, "genuine": self.genuine, "moments": self.moments, **lists}
 
     def join(self, other: PartialTally, workers: int | None) -> None:
         def add_up(start: int, stop: int) -> None:

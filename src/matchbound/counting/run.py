@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
 from types import FrameType, TracebackType
@@ -383,10 +383,6 @@ class RunOptions:
 
     def runner(self) -> Executor:
         return self.executor or LocalExecutor(self.workers)
-
-    def quietly(self) -> RunOptions:
-        """The same for a further run, which reports nothing and has no checkpoint."""
-        return replace(self, progress=None, checkpoint=None)
 
 
 def _checkpoint_path(path: str | os.PathLike[str]) -> Path:

@@ -58,14 +58,6 @@ class Costs(NamedTuple):
     screened_fixed: float = 0.12
     survivor: float = 0.14
 
-    def plain(self, width: int) -> float:
-        """The cost of a comparison without a screen."""
-        return self.column * width + self.fixed
-
-    def screened(self, k: int, width: int, share: float) -> float:
-        """The cost of a comparison with a screen of k coordinates that a share of the comparisons pass."""
-        return self.byte * k + self.screened_fixed + share * self.survivor * (width + 64)
-
 
 COSTS = Costs()
 
@@ -119,7 +111,8 @@ def screen_that_pays(
     steps = (column_step if kind.most == 127 else best_step(sample, kind.most)), column_step
     if costs is not None:
         share = _survivors(factors, order, value, kind, *steps) + genuine_share
-        if costs.screened(d, width, share) >= MUST_SAVE * costs.plain(width):
+        screened = costs.byte * d + costs.screened_fixed + share * costs.survivor * (width + 64)
+        if screened >= MUST_SAVE * (costs.column * width + costs.fixed):
             return None
     return _make(factors, value, kind, *steps, workers)
 

@@ -75,15 +75,6 @@ class Screen(_Fields):
         raise NotImplementedError
 
 
-def _added_one_by_one(builder: Any, sums: Any, column: Any, row: Any) -> Any:
-    wholes = sums.type
-    for at in range(0, 32, 8):
-        left = builder.and_(builder.lshr(column, every(wholes, at)), every(wholes, 255))
-        right = builder.ashr(builder.shl(row, every(wholes, 24 - at)), every(wholes, 24))
-        sums = builder.add(sums, builder.mul(left, right))
-    return sums
-
-
 class Vnni512(Screen):
     """AVX-512 VNNI: 64 bytes at once."""
 
@@ -174,7 +165,12 @@ class Portable(Screen):
     @classmethod
     def add(cls, builder: Any, sums: Any, column: Any, row: Any) -> Any:
         """See `Screen.add`."""
-        return _added_one_by_one(builder, sums, column, row)
+        wholes = sums.type
+        for at in range(0, 32, 8):
+            left = builder.and_(builder.lshr(column, every(wholes, at)), every(wholes, 255))
+            right = builder.ashr(builder.shl(row, every(wholes, 24 - at)), every(wholes, 24))
+            sums = builder.add(sums, builder.mul(left, right))
+        return sums
 
 
 SCREENS: tuple[type[Screen], ...] = (Vnni512, Vnni256, Avx2, NeonDot, Portable)
