@@ -460,24 +460,19 @@ def test_verdicts_and_costs_in_latex() -> None:
 
 
 def test_check_begins_where_the_scores_of_embeddings_are(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from matchbound.planning.check import typical_scores
+    from matchbound.planning.check import some_pairs
 
     data = mb.read(files / "faces.npz")
-    pairs = data.comparisons()
-    genuine, impostor = typical_scores(data)
-    assert genuine is not None
-    assert impostor is not None
-    per_person = [
-        np.median(pairs.score[pairs.genuine & (pairs.a == who)])
-        for who in range(data.n_identities)
-        if np.any(pairs.genuine & (pairs.a == who))
-    ]
-    assert genuine == pytest.approx(np.median(per_person), abs=0.05)  # people are drawn, then their images
-    assert impostor == pytest.approx(np.median(pairs.score[~pairs.genuine]), abs=0.03)
+    every, medians = data.comparisons(), []
+    for kind, chosen in (("genuine", every.genuine), ("impostor", ~every.genuine)):
+        some = some_pairs(data, kind, 2000)  # type: ignore[arg-type]
+        assert some is not None
+        assert np.all(some.genuine == (kind == "genuine"))
+        medians.append(float(np.median(some.score)))
+        assert medians[-1] == pytest.approx(np.median(every.score[chosen]), abs=0.05)
     assert main(["check", str(files / "faces.npz")]) == 0
-    assert f"--threshold {(genuine + impostor) / 2:.3g}" in capsys.readouterr().out
-    alone = mb.Embeddings(data.vectors[:2], ["x", "y"])
-    assert typical_scores(alone)[0] is None
+    assert f"--threshold {sum(medians) / 2:.3g}" in capsys.readouterr().out
+    assert some_pairs(mb.Embeddings(data.vectors[:2], ["x", "y"]), "genuine", 5) is None
 
 
 def test_help_is_in_parts(capsys: pytest.CaptureFixture[str]) -> None:

@@ -84,14 +84,11 @@ def _write_files(target: Path) -> None:
         examples = write_examples(Path(place))
         for path in examples:
             own = target / path.name
-            if own.exists() and (not own.is_file() or own.read_bytes() != path.read_bytes()):
-                raise UsageError(
-                    f"{own} is there already and differs; choose another folder with --files, or remove it"
-                )
+            if own.exists() and own.read_bytes() != path.read_bytes():
+                raise UsageError(f"{own} is there already and differs; name another folder with --files, or remove it")
         target.mkdir(parents=True, exist_ok=True)
         for path in examples:
-            if not (target / path.name).exists():
-                shutil.copyfile(path, target / path.name)
+            shutil.copyfile(path, target / path.name)
     wrote(f"{len(examples)} files to {target}: {', '.join(path.name for path in examples)}")
 
 

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from shlex import quote
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -55,23 +55,17 @@ class Advice:
         return {**bounds, "next": list(self.commands)}
 
 
-def typical_scores(data: Embeddings, pairs: int = SAMPLED, seed: int = 0) -> tuple[float | None, float | None]:
-    """Median genuine and impostor scores (or None) of random pairs: for a threshold to begin with, not for a rate."""
-    rng = np.random.default_rng(seed)
-    order = np.argsort(data.codes, kind="stable")
-    begin = np.searchsorted(data.codes[order], np.arange(data.n_identities))
-    several = np.flatnonzero(data.instance_counts > 1)
-    genuine = impostor = None
-    if several.size:
-        who = rng.choice(several, pairs)
-        one = rng.integers(0, data.instance_counts[who])
-        two = (one + rng.integers(1, data.instance_counts[who])) % data.instance_counts[who]
-        genuine = float(np.median(data.score_pairs(order[begin[who] + one], order[begin[who] + two])))
-    first, second = rng.integers(0, max(len(data), 1), (2, pairs))
-    apart = data.codes[first] != data.codes[second]
-    if apart.any():
-        impostor = float(np.median(data.score_pairs(first[apart], second[apart])))
-    return genuine, impostor
+def some_pairs(data: Embeddings, kind: Literal["genuine", "impostor"], most: int) -> Comparisons | None:
+    """Comparisons of embeddings, all of one kind or `most` that are spread over the people; None where there are none.
+
+    Their scores are for bounds and for a threshold to begin with: a rate is estimated from all comparisons.
+    """
+    total = int((data.instance_counts * (data.instance_counts - 1) // 2).sum())
+    if kind == "impostor":
+        total = len(data) * (len(data) - 1) // 2 - total
+    if not total:
+        return None
+    return score_protocol(design_protocol(data.identities[data.codes], budget=min(total, most), kind=kind), data)
 
 
 def lowest_rates(data: Comparisons | Embeddings, level: float, seed: int = 0) -> dict[str, float | None]:
@@ -80,7 +74,7 @@ def lowest_rates(data: Comparisons | Embeddings, level: float, seed: int = 0) ->
     They are those of `evaluate`. Not all impostor pairs of many embeddings are scored for this: correlations come from
     some of the people, and what was compared from all of them.
     """
-    genuine: Comparisons | None = data if data.kind == "comparisons" else _genuine_pairs(data)
+    genuine: Comparisons | None = data if data.kind == "comparisons" else some_pairs(data, "genuine", MOST_PAIRS)
     impostor = data
     if data.kind == "embeddings" and len(data) > MOST_ROWS:
         order = np.random.default_rng(seed).permutation(data.n_identities)
@@ -101,17 +95,6 @@ def lowest_rates(data: Comparisons | Embeddings, level: float, seed: int = 0) ->
                 model = all_pairs("far", Clusters(*sizes), seen, shown_by=fitted.effective_identities)
                 lowest["far"] = float(model.limit(0.0, model.deviate(level, "upper"), True)[0])
     return lowest
-
-
-def _genuine_pairs(data: Embeddings) -> Comparisons | None:
-    """Genuine comparisons of embeddings: all of them, or `MOST_PAIRS` that are spread over the people."""
-    pairs = int((data.instance_counts * (data.instance_counts - 1) // 2).sum())
-    if not pairs:
-        return None
-    protocol = design_protocol(
-        data.identities[data.codes], budget=min(pairs, MOST_PAIRS), kind="genuine", order="given"
-    )
-    return score_protocol(protocol, data)
 
 
 def advise(
@@ -141,15 +124,14 @@ def advise(
             f"{metric_name(metric)}: without a single {say(name)} in {count_text(comparisons)} comparisons{of_people}, "
             f"the upper bound would be {percent(bound)}{apart} ({level_text(level)} confidence)."
         )
-    genuine, impostor = typical_scores(data) if isinstance(data, Embeddings) else (None, None)
-    if genuine is not None and impostor is not None:
-        supports.append(
-            f"Scores ({d.similarity}) of pairs drawn at random: genuine around {genuine:.3g}, impostor around "
-            f"{impostor:.3g}."
-        )
     # a threshold to begin with lies between the medians of genuine and impostor scores
     medians = [scores[1] for scores in (d.genuine_scores, d.impostor_scores) if scores is not None]
-    medians = medians or [value for value in (genuine, impostor) if value is not None]
+    if isinstance(data, Embeddings):
+        some = (some_pairs(data, "genuine", SAMPLED), some_pairs(data, "impostor", SAMPLED))
+        medians = [float(np.median(pairs.score)) for pairs in some if pairs is not None]
+        if len(medians) == 2:
+            both = f"genuine around {medians[0]:.3g}, impostor around {medians[1]:.3g}"
+            supports.append(f"Scores ({d.similarity}) of some pairs: {both}.")
     threshold = f"--threshold {sum(medians) / len(medians):.3g}" if medians else "--threshold 0.5"
     named = " ".join([*(quote(name) for name in files), *options])
     commands = [f"matchbound evaluate {named} {threshold}", f"matchbound errors {named} {threshold}"]
