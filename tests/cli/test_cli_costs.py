@@ -148,13 +148,16 @@ def test_a_laboratory(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Non
 
 
 def test_the_command_line_holds_no_folder() -> None:
-    words = ["evaluate", "/secret/place/a.csv", "--output=/secret/x.json", "s3://bucket/k/b.csv", "--claim", "far<1"]
-    assert command_line(words) == "matchbound evaluate a.csv b.csv --claim 'far<1'"
-    assert command_line([]) is None
-    assert command_line(["roc", "a.csv", "--workers", "2", "--checkpoint=run.ck", "-q"]) == "matchbound roc a.csv -q"
-    hidden = command_line(["roc", "https://me:word@host/x.csv?token=abc", "--option", "key=abc", "--option=key=abc"])
+    files = {"/secret/place/a.csv", "s3://bucket/k/b.csv", "https://me:word@host/x.csv?token=abc"}
+    words = ["evaluate", "/secret/place/a.csv", "--output=/secret/x.json", "s3://bucket/k/b.csv", "--title", "A/B"]
+    assert command_line(words, files) == "matchbound evaluate a.csv b.csv --title A/B"
+    assert command_line([], files) is None
+    words = ["roc", "a.csv", "--workers", "2", "--checkpoint=run.ck", "-q"]
+    assert command_line(words, files) == "matchbound roc a.csv -q"
+    words = ["roc", "https://me:word@host/x.csv?token=abc", "--option", "key=abc", "--option=key=abc"]
+    hidden = command_line(words, files)
     assert hidden == "matchbound roc x.csv --option 'key=…' '--option=key=…'"
-    assert command_line(["roc", "<stdin>"]) == "matchbound roc -"
+    assert command_line(["roc", "<stdin>"], files) == "matchbound roc -"
 
 
 def test_scores_that_are_not_log_likelihood_ratios_are_noticed(

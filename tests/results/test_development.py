@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -121,3 +122,17 @@ def test_sre08(shared_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert row["estimate"] == pytest.approx(float((prior * (1 - tpr) + (1 - prior) * far).min()) / prior, rel=1e-12)
         assert row["low"] < row["estimate"] < row["high"] <= 1.0
     assert rows["eer", None]["estimate"] == pytest.approx(0.0565, abs=1e-3)
+
+
+def test_people_of_both_sets_are_counted_in_a_warning() -> None:
+    data = mb.demo_data(n_identities=30)
+    some = data.among(np.arange(10))
+    with pytest.warns(mb.MatchboundWarning) as caught:
+        mb.evaluate(data, threshold_from=some)
+    (note,) = (item.message.args[0] for item in caught if item.message.args[0].code == "threshold-from-same-people")
+    assert str(note).startswith("10 people are in both sets")
+    others = data.among(np.arange(10, 30))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        mb.evaluate(others, threshold_from=some)
+    assert "both sets" not in str([item.message for item in told])

@@ -14,6 +14,8 @@ from matchbound.counting.run import RunArguments, RunOptions
 from matchbound.counting.sources import AnySource, recount_of, source_of
 from matchbound.counts.curve import sorted_curve, unit_curve
 from matchbound.counts.tally import Tally
+from matchbound.data.comparisons import Comparisons
+from matchbound.data.embeddings import Embeddings
 from matchbound.errors import OTHER_WORDS, MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.readers.read import Readable
@@ -120,7 +122,12 @@ def evaluate(
     elif threshold is None:
         if threshold_from is None:
             raise UsageError("give a threshold, or threshold_from=… to choose one on other data")
-        threshold = roc(threshold_from, workers=options.workers).threshold_at(criterion)
+        development, data = source_of(threshold_from), source_of(data)
+        threshold = roc(development, workers=options.workers).threshold_at(criterion)
+        if shared := _people_of_both(development, data):
+            text = f"{shared} people are in both sets: the threshold was chosen on people who are tested with it, and "
+            note = Note("threshold-from-same-people", text + "intervals take it as chosen on others")
+            warnings.warn(note, MatchboundWarning, stacklevel=2)
     grid = _thresholds(threshold)
     weighting = named(weighting, WEIGHTINGS, "weighting")
     source = source_of(data)
@@ -220,6 +227,16 @@ def run_options(run: RunArguments) -> RunOptions:
         hint = f"; use {meant}" if meant in known else f"; interval() and others take {meant}"
         raise UsageError(f"there is no argument {name!r} here{hint if meant else ''}")
     return RunOptions(**run)
+
+
+def _people_of_both(one: AnySource, two: AnySource) -> int:
+    """How many identities stand in both sets; 0 where they are not named, or lie on disk."""
+    named_in = [
+        set(map(str, data.identities.tolist()))
+        for data in (one, two)
+        if isinstance(data, Embeddings) or (isinstance(data, Comparisons) and not data.anonymous)
+    ]
+    return len(named_in[0] & named_in[1]) if len(named_in) == 2 else 0
 
 
 def _thresholds(threshold: Any) -> FloatArray:

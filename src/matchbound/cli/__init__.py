@@ -35,7 +35,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = run(_without_dashes(tokens))
     except KeyboardInterrupt as stop:
         _forget_the_interrupt()
-        sys.stderr.write("matchbound: interrupted\n")
+        kept = any(token.startswith("--checkpoint") for token in tokens)
+        goes_on = "; the same command goes on from the last checkpoint" if kept else ""
+        sys.stderr.write(f"matchbound: interrupted{goes_on}\n")
         code = 143 if isinstance(stop, _Terminated) else 130
     finally:
         sys.unraisablehook = before

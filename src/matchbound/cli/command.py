@@ -5,11 +5,10 @@ from __future__ import annotations
 import inspect
 import io
 import os
-import re
 import shlex
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -245,10 +244,11 @@ def provenance() -> dict[str, Any]:
     digests = [file_digest("-" if name == STDIN else name) for name in _sources(run.arguments)]
     for origin in origins:
         origin.check()
+    files = {*_sources(run.arguments), *(str(run.arguments.get(name)) for name in WRITTEN)}
     arguments = {**run.arguments, **run.decided}
     given = {key: value for key, value in arguments.items() if value or key in ("distance", "threshold", "far")}
     parameters = {key: _shared(key, value) for key, value in given.items() if key not in NO_PARAMETERS}
-    words, entries = command_line(run.words), laboratory_entries(arguments)
+    words, entries = command_line(run.words, files), laboratory_entries(arguments)
     return {
         "version": __version__,
         "parameters": {key: value for key, value in parameters.items() if value not in (None, [])},
@@ -285,8 +285,8 @@ def laboratory_entries(arguments: Mapping[str, Any]) -> dict[str, str]:
     return entries
 
 
-def command_line(words: Sequence[str]) -> str | None:
-    """What was typed, with files by their own names and no value of ``--option``; None without a command.
+def command_line(words: Sequence[str], files: Collection[str]) -> str | None:
+    """What was typed, with `files` by their own names and no value of ``--option``; None without a command.
 
     Options of readers may hold keys to where the data lie. Options that change no number are left out.
     """
@@ -302,9 +302,7 @@ def command_line(words: Sequence[str]) -> str | None:
         elif token == STDIN:
             kept.append("-")
         else:
-            share = re.fullmatch(r"\d+/\d+", value)  # of attempts that failed, and no place
-            place = not share and ("/" in value or os.sep in value)
-            kept.append(f"{option}{equals}{without_secrets(own_name(value) if place else value)}")
+            kept.append(f"{option}{equals}{without_secrets(own_name(value) if value in files else value)}")
     return shlex.join(["matchbound", *kept]) if kept else None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import tempfile
 import time
@@ -14,12 +13,15 @@ from cyclopts import Parameter
 from matchbound.cli import options as opt
 from matchbound.cli.command import Outcome, collecting, wrote
 from matchbound.errors import UsageError
+from matchbound.files.writing import write_atomically
 
-TEXT = """150 people made from seed {seed}, several images each, {pairs:,} comparisons. A few people are hard.
+TEXT = """150 people made from seed {seed}, several images each, {pairs:,} comparisons.
+A few people are hard.
 
 {table}
-At threshold {threshold:g} the system accepts {far} of impostor comparisons, with an interval from {low} to {high}.
-An interval that treats the comparisons as independent would be {ratio:.1f} times narrower, and wrong.
+At threshold {threshold:g} the system accepts {far} of impostor comparisons, with an
+interval from {low} to {high}. An interval that treats the comparisons as
+independent would be {ratio:.1f} times narrower, and wrong.
 """
 
 
@@ -88,7 +90,7 @@ def _write_files(target: Path) -> None:
                 raise UsageError(f"{own} is there already and differs; name another folder with --files, or remove it")
         target.mkdir(parents=True, exist_ok=True)
         for path in examples:
-            shutil.copyfile(path, target / path.name)
+            write_atomically(target / path.name, path.read_bytes())
     wrote(f"{len(examples)} files to {target}: {', '.join(path.name for path in examples)}")
 
 

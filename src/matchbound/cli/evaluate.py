@@ -12,6 +12,7 @@ from matchbound.errors import UsageError
 from matchbound.notes import PARTIAL_LABELS
 from matchbound.readers.scan import ScoreFile
 from matchbound.results.claims import judge_all
+from matchbound.results.error_rates import ErrorRates
 from matchbound.results.interval import check_prior
 from matchbound.results.rates import VARIANCES, Rate
 from matchbound.stats.resampling import BOOTSTRAPS
@@ -67,15 +68,17 @@ def evaluate(
         check_prior(value)
     level, options = interval.level, interval.drawing | ({} if variance is None else {"variance": variance})
     data = reading.load_or_scan(files)
+    chosen: dict[str, Any] = {"threshold": threshold} if threshold else {}
     if threshold_from is not None:
-        threshold = [roc(reading.load([threshold_from])).threshold_at(criterion or "eer")]
+        chosen = {"threshold_from": reading.load([threshold_from]), "criterion": criterion or "eer"}
     records: list[Any] = []
     general: list[Any] = []
     linked: list[Any] = []
     with running.started() as how:
-        series = run(data, threshold, weighting=interval.weighting, **how) if threshold else ()
+        rated = run(data, **chosen, weighting=interval.weighting, **how) if chosen else ()
+        series = [rated] if isinstance(rated, ErrorRates) else rated
         for rates in series:
-            RUN.get().decided |= {"distance": rates.distance, "threshold": threshold}
+            RUN.get().decided |= {"distance": rates.distance, "threshold": threshold or [rates.threshold]}
             both = rates.far.comparisons and rates.frr.comparisons
             records += records_of([rates.far, rates.frr], method, level, **options)
             priors = [*([None] if linkage else []), *(prior or [])] if both else []

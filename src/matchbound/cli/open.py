@@ -8,15 +8,18 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from matchbound.cli import STDIN
 from matchbound.cli import options as opt
 from matchbound.cli.command import RUN, Run, about, read_claims
 from matchbound.cli.report import report
-from matchbound.errors import MatchboundError, MatchboundWarning, UsageError, spelled
+from matchbound.errors import DataError, MatchboundError, MatchboundWarning, UsageError, spelled
+from matchbound.files.opening import is_address, local_path
 from matchbound.show.section import verdict_of
 from matchbound.show.terms import speaking
 
@@ -65,7 +68,13 @@ def open(
 
     from matchbound.report.local import LocalPage, Settings
 
+    for name in files:
+        if name != STDIN and not is_address(name) and not Path(local_path(name)).exists():
+            raise DataError(f"{name}: no such file")
     read_claims(claim, "rates", "curve", "groups")
+    for name in files:
+        if name != STDIN and not is_address(name) and not Path(local_path(name)).exists():
+            raise DataError(f"{name}: no such file")
     settings = Settings(
         threshold=tuple(threshold or ()),
         far=tuple(far or ()),

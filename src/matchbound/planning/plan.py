@@ -22,7 +22,7 @@ from matchbound.show.mpl import draw_panels
 from matchbound.show.numbers import level_text, percent, points
 from matchbound.show.records import Record
 from matchbound.show.shown import Shown
-from matchbound.show.tables import as_table
+from matchbound.show.tables import as_table, terminal_width, wrapped
 from matchbound.show.terms import metric_name
 from matchbound.stats.intervals import wilson
 from matchbound.stats.latent.model import DEFAULT, LatentSettings, Metric
@@ -143,7 +143,7 @@ class Plan(Shown):
             ("comparisons, all pairs", f"{self.comparisons:,}"),
             ("planned for the interval", self.method),
             ("chance to meet the goal", f"about {100 * expected.chance:.0f}%"),
-            ("errors to expect", f"{expected.errors:.4g}"),
+            ("errors to expect", f"{expected.errors:,.0f}" if expected.errors >= 10.0 else f"{expected.errors:.3g}"),
             ("typical interval", f"{percent(expected.low)} to {percent(expected.high)}"),
             ("typical upper bound", percent(expected.upper)),
             ("design effect", f"{expected.design_effect:.3g}"),
@@ -160,17 +160,19 @@ class Plan(Shown):
             as_table(("instances of each", "people", "recordings", "comparisons"), ways, "The same goal with"),
             as_table(("rule of thumb", "comparisons", "people", "meets the goal"), rules),
         )
-        parts = [
-            f"Goal: {wanted}, where {name} is {percent(target.rate)}, with probability {level_text(target.power)}.\n",
-            *(table.text(colour=colour) for table in tables if table.rows),
-            f"No error at all would show {name} below {percent(clean['independent'])} if comparisons were\n"
-            f"independent; the upper bound would be {percent(clean['default'])}, and comparisons that share nobody\n"
-            f"show {percent(clean['disjoint'])} whatever the dependence.\n"
+        goal = f"Goal: {wanted}, where {name} is {percent(target.rate)}, with probability {level_text(target.power)}."
+        after = (
+            f"No error at all would show {name} below {percent(clean['independent'])} if comparisons were independent; "
+            f"the upper bound would be {percent(clean['default'])}, and comparisons that share nobody show "
+            f"{percent(clean['disjoint'])} whatever the dependence.\n"
             f"Correlation of errors that share a person: {self.correlation:.3f}, give or take {self.doubt:.3f} "
-            f"({self.study.known.source}).\n"
-            "The chance is an average over what it may be.\n",
-        ]
-        return "\n".join(parts)
+            f"({self.study.known.source}). The chance is an average over what it may be."
+        )
+        before, end = ("\n".join(wrapped(text, terminal_width())) + "\n" for text in (goal, after))
+        return "\n".join([before, *(table.text(colour=colour) for table in tables if table.rows), end])
+
+    def __str__(self) -> str:
+        return self.text(()).rstrip("\n")
 
     def plot(self, costs: Sequence[Record] | None = None) -> Sequence[Axes]:
         """People against instances for the same goal, and how often the goal is met with fewer or more people."""
