@@ -260,3 +260,5 @@ def test_trials_and_scores_in_either_order(reader: str, trials: str, scores: str
     assert is_trial_list(files[0])
     assert not is_trial_list(files[1])
     assert not is_trial_list(str(tmp_path))
+    with pytest.raises(mb.DataError, match="as the trials and as the scores"):
+        mb.read([files[0], files[0]], reader=reader)

@@ -56,8 +56,8 @@ MESSAGES: dict[str, tuple[str | None, str, str]] = {
     "predictions without labels": (
         None,
         "match_weight,unique_id_l,unique_id_r\n1,a,b\n",
-        "f holds no labels; give read([predictions, labels], reader='splink'), or truth='cluster' for columns "
-        "cluster_l and cluster_r",
+        "f holds no labels; give read([predictions, labels], reader='splink'): labels have unique_id_l, unique_id_r "
+        "and clerical_match_score, or unique_id and cluster (unique_id=… and truth=… name such columns otherwise)",
     ),
 }
 

@@ -18,11 +18,11 @@ from matchbound.data.labels import (
     coded_labels,
     distinct_integers,
     label_mapping,
+    label_notes,
     merge,
-    missing_words,
     text_array,
 )
-from matchbound.data.values import as_scores, direction_question, pair_keys
+from matchbound.data.values import as_scores, direction_question, pair_keys, suspect_scores
 from matchbound.errors import DataError, UsageError, argument
 from matchbound.files.opening import Origin
 from matchbound.notes import Note, as_notes
@@ -310,7 +310,7 @@ class Comparisons(Source):
             same_length(identity_a=a, group_a=groups[0], group_b=groups[1])
             labels, codes = merge(*groups)
             group = group_of_identity(identities, np.concatenate([a, b]), Coded(labels, np.concatenate(codes)))
-            notes = [*notes, *missing_words(labels, "some groups")]
+            notes = [*notes, *label_notes(labels, "some groups")]
         return cls.from_fields(
             identities=identities,
             a=a,
@@ -321,7 +321,7 @@ class Comparisons(Source):
             instance_a=names[1],
             instance_b=names[2],
             group=group,
-            notes=(*as_notes(notes), *missing_words(identities, "some identities")),
+            notes=(*as_notes(notes), *label_notes(identities, "some identities")),
             origin=(),
             anonymous=False,
         )
@@ -589,7 +589,10 @@ class Comparisons(Source):
     @cached_property
     def _direction(self) -> Note | None:
         """The question whether the scores point the other way, where they seem to."""
-        return direction_question(self.score[self.genuine], self.score[~self.genuine], self.distance)
+        asked = direction_question(self.score[self.genuine], self.score[~self.genuine], self.distance)
+        if asked is None or asked.code != "direction" or not (self.anonymous or CLUSTERED in self.notes):
+            return asked
+        return Note("direction", f"{asked} Or does the label 1 stand for different identities?")
 
     def findings(self) -> tuple[Note, ...]:
         copies, equal = self.repeated - self.contradicting, len(self) > 1 and self.score.min() == self.score.max()
@@ -605,6 +608,8 @@ class Comparisons(Source):
         }
         occurs = (self.with_itself, copies, self.contradicting, equal)
         notes = [Note(code, text) for (code, text), found in zip(texts.items(), occurs, strict=True) if found]
+        if not {"missing-scores", "not-proposed"} & {note.code for note in self.notes}:
+            notes += suspect_scores(self.score, self.genuine)
         return (*self.notes, *notes, *([self._direction] if self._direction is not None else []))
 
 

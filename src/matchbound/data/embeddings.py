@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
 from matchbound.data.comparisons import Comparisons, Source, group_of_identity
-from matchbound.data.labels import Coded, coded_labels, merge, missing_words
+from matchbound.data.labels import Coded, coded_labels, label_notes, merge
 from matchbound.data.values import as_numpy, check_finite
 from matchbound.errors import DataError, UsageError
 from matchbound.files.opening import Origin
@@ -138,7 +138,7 @@ class Embeddings(Source):
         groups = None
         if group is not None:
             groups = group_of_identity(identities, codes, group)
-            notes = [*notes, *missing_words(np.unique(groups), "some groups")]
+            notes = [*notes, *label_notes(np.unique(groups), "some groups")]
         return cls.from_fields(
             vectors=array,
             identities=identities,
@@ -146,7 +146,7 @@ class Embeddings(Source):
             similarity=similarity,
             group=groups,
             instance=None if instance is None else instance.decoded(),
-            notes=(*as_notes(notes), *missing_words(identities, "some identities")),
+            notes=(*as_notes(notes), *label_notes(identities, "some identities")),
             origin=(),
         )
 

@@ -353,15 +353,31 @@ def merge(*columns: Coded, narrow: bool = False) -> tuple[LabelArray, tuple[IntA
     return names[used], codes
 
 
-def missing_words(labels: LabelArray, what: str) -> list[Note]:
-    """A note where some labels are words that often stand for a missing value; they are labels all the same."""
+def label_notes(labels: LabelArray, what: str) -> list[Note]:
+    """Notes on distinct labels that may stand for a missing value, or for one and the same: they stay as they are."""
     if labels.dtype.kind in "iu":
         return []
-    words = [word for word in labels.tolist() if len(word) <= 9 and word.lower() in MISSING_WORDS]
-    if not words:
-        return []
-    text = (
-        f"{what} are named {', '.join(repr(word) for word in words[:3])}, which was read as a name like any other; "
-        "if it stands for a missing value, drop those rows"
-    )
-    return [Note("missing-words", text)]
+    texts, notes = labels.tolist(), []
+    words = [word for word in texts if len(word) <= 9 and word.lower() in MISSING_WORDS]
+    if words:
+        text = (
+            f"{what} are named {', '.join(repr(word) for word in words[:3])}, which was read as a name like any other; "
+            "if it stands for a missing value, drop those rows"
+        )
+        notes.append(Note("missing-words", text))
+    alike: dict[str, str] = {}
+    pairs = [(first, word) for word in texts if (first := alike.setdefault(_folded(word), word)) != word]
+    if pairs:
+        text = (
+            f"{what} are named {pairs[0][0][:40]!r} and {pairs[0][1][:40]!r}, which count as different ({len(pairs)} "
+            "such names): if they are one, write them the same way"
+        )
+        notes.append(Note("alike-labels", text))
+    return notes
+
+
+def _folded(word: str) -> str:
+    """A label without what a spreadsheet or a program may change of it: capitals, leading zeros, and ".0"."""
+    word = word.casefold()
+    whole = word.removesuffix(".0")
+    return (whole.lstrip("0") or "0") if whole.isdigit() else word

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.errors import DataError, argument, plainly
 from matchbound.notes import Note
 
@@ -31,6 +31,10 @@ MISSING: tuple[Missing, ...] = ("error", "reject", "drop")
 SAMPLED = 20_000
 # Standard errors below one half at which the area under the curve raises the question.
 SURE = 4.0
+# Areas that are nearer to one half than this, and known to be, raise the question whether the scores say anything.
+CHANCE = 0.05
+# Of fewer scores, nothing is suspected.
+FEW_SCORES = 10
 
 
 def values_of(column: Any) -> NDArray[Any]:
@@ -150,6 +154,8 @@ def check_finite(
     bad = np.flatnonzero(np.isinf(values) if may_miss else ~np.isfinite(values))
     if bad.size:
         row = int(bad[0])
+        if np.isinf(values[row]) and remedy == FAILED:
+            remedy = "give it a finite score, beyond all others on its side"
         more = f" ({bad.size} are not finite numbers)" if bad.size > 1 else ""
         raise DataError(f"{said(row)} {values[row]}{more}; {remedy}")
 
@@ -184,8 +190,33 @@ def direction_question(genuine: FloatArray, impostor: FloatArray, distance: bool
     below = np.searchsorted(ordered, one, side="left") + np.searchsorted(ordered, one, side="right")
     area = float(below.mean()) / (2.0 * ordered.size)  # the chance of one above the other; a tie counts half
     area = 1.0 - area if distance else area
-    unsure = area + SURE * math.sqrt((1.0 / one.size + 1.0 / two.size) / 12.0) >= 0.5
-    return None if unsure else question(distance)
+    error = SURE * math.sqrt((1.0 / one.size + 1.0 / two.size) / 12.0)
+    if area + error < 0.5:
+        return question(distance)
+    if area - 0.5 >= CHANCE or error >= CHANCE:
+        return None
+    text = f"scores hardly tell genuine from impostor comparisons (AUC {area:.3f})"
+    return Note("no-separation", f"{text}: do the scores stand in the order of the comparisons?")
+
+
+def suspect_scores(score: FloatArray, genuine: BoolArray) -> list[Note]:
+    """Notes on scores that may be codes of failures, or labels."""
+    if len(score) < FEW_SCORES:
+        return []
+    for value, others in ((score.min(), score[score > score.min()]), (score.max(), score[score < score.max()])):
+        count = score.size - others.size
+        low, high = (others.min(), others.max()) if others.size else (value, value)
+        with np.errstate(over="ignore"):
+            apart = min(abs(value - low), abs(value - high)) >= (high - low) / 2
+        if count >= FEW_SCORES // 2 and low < high and apart:
+            text = (
+                f"{count} scores are exactly {value:g}, and the others lie from {low:g} to {high:g}: if that is how "
+                f"a comparison that failed is written, leave it empty and choose {argument('missing')} reject or drop"
+            )
+            return [Note("sentinel", text)]
+    if np.array_equal(score, genuine):
+        return [Note("labels-as-scores", "scores are 1 and 0 and agree with the labels in every row: are they labels?")]
+    return []
 
 
 def question(distance: bool) -> Note:

@@ -25,7 +25,7 @@ from matchbound.files.opening import (
 )
 from matchbound.notes import Note
 from matchbound.readers.options import options_of
-from matchbound.readers.roles import PairRoles, UnknownColumnsError
+from matchbound.readers.roles import PairRoles
 from matchbound.readers.scan import ScoreFile
 from matchbound.readers.tables import GENUINE_WORDS, build_comparisons, from_table, is_frame
 from matchbound.readers.text import NUMBER, read_delimited, read_list, split_line
@@ -45,7 +45,7 @@ READERS: dict[str, tuple[str, str]] = {
     "lfw": ("lists", "missing"),
     "ijb": ("lists", "missing"),
     "matrix": ("vectors", "labels column_labels"),
-    "splink": ("splink", "labels score truth unique_id blocked"),
+    "splink": ("splink", "labels score truth unique_id blocked missing"),
 }
 # What a file without a reader is, by its kind, and the options that it takes.
 TABLE = "columns group missing"
@@ -155,10 +155,13 @@ def read(
 
 
 def as_source(data: Source | Readable) -> Source:
-    """Data as they are, and a file or a data frame as `read` reads it; what is neither, the caller will refuse."""
+    """Data as they are, and files or a data frame as `read` reads them; what is neither, the caller will refuse."""
     if isinstance(data, Comparisons | Embeddings | ScoreFile):
         return data
-    return read(data) if isinstance(data, str | os.PathLike | list | tuple) or is_frame(data) else cast("Source", data)
+    items: Any = data if isinstance(data, list | tuple) and data else [data]
+    if all(isinstance(item, str | os.PathLike) or is_frame(item) for item in items):
+        return read(data)
+    return cast("Source", data)
 
 
 def in_memory(source: Source | Readable) -> Data:
@@ -256,14 +259,10 @@ def _of_text(source: Input, given: dict[str, Any]) -> Data:
         what = "label and score" if holds[0] == "genuine" else "score and label"
         return _noted(data, "no-header", f"the file has no header: its lines were read as {what}")
     by = recognised([source])
-    if by is not None and by[0] != "splink":
+    plain = any(given.get(name) for name in TABLE.split()) or "unique_id_l" not in line.lower()
+    if by is not None and not (by[0] == "splink" and plain):
         return _read_recognised(*by, given)
-    try:
-        return read_delimited(source, options_of(*KINDS["text"], given))
-    except UnknownColumnsError:
-        if by is None:
-            raise
-        return _read_recognised(*by, given)
+    return read_delimited(source, options_of(*KINDS["text"], given))
 
 
 def _read_as(reader: str, inputs: list[Input], given: dict[str, Any]) -> Data:

@@ -23,12 +23,12 @@ _WORDS = {
     """,
     "score": """
         score scores similarity sim similarity_score cosine cosine_similarity match_score comparison_score
-        llr match_probability probability y_score y_pred_proba
+        llr match_probability probability y_score y_pred_proba match_weight
     """,
     "distance": "distance dist distances euclidean_distance l2_distance cosine_distance dissimilarity",
     "genuine": """
         genuine is_genuine mated is_mated target is_target same is_same issame same_person same_identity
-        is_match match targettype target_type clerical_match_score y_true
+        is_match match targettype target_type clerical_match_score y_true gold gold_label ground_truth
     """,
     "vector": "embedding embeddings vector vectors features feature emb descriptor encoding",
     # what is the identity, or holds vectors, only where nothing better is there: id is often the number of a row
@@ -285,7 +285,7 @@ class _Columns:
                 raise DataError(
                     f"{self.source}: {each} could each be the group; give {argument('columns.group_a', ...)}"
                 )
-            groups = found[0] if found else (self.spelled(group, " to group by"),) * 2
+            groups = found[0] if found else self.group_of_side(self.spelled(group, " to group by"))
         return PairRoles(
             score,
             *(ids[0], ids[1], instances[0], instances[1], groups[0], groups[1]),
@@ -295,6 +295,16 @@ class _Columns:
             also=tuple(truths[1:]),
             notes=(*notes, *more, *others),
         )
+
+    def group_of_side(self, name: str) -> tuple[str, str]:
+        """A column for both sides, or, where it is that of one side, with its counterpart."""
+        parts = plain(name).split("_")
+        for one, other in (*_SIDES, *_NAMED_SIDES):
+            for here, there in ((one, other), (other, one)):
+                twin = self.by_plain.get("_".join(there if part == here else part for part in parts), [])
+                if here in parts and twin:
+                    return (name, twin[0]) if here == one else (twin[0], name)
+        return name, name
 
     def cluster(self) -> tuple[str | None, list[Note]]:
         """The column of clusters of a table that does not say who was compared, and a note on what was taken."""

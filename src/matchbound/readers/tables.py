@@ -237,7 +237,7 @@ def build_comparisons(
     if score is None:
         score = table.numbers(roles.score, may_miss=options.missing != "error")
     if options.missing != "error":
-        table, score = _settled(table, score, roles.score, small_is_same, options.missing, notes)
+        table, score = settled(table, score, roles.score, small_is_same, options.missing, notes)
     if options.distance is None and roles.distance:
         notes.append(distance_note(roles.score))
     notes += roles.notes
@@ -286,7 +286,7 @@ def build_comparisons(
     )
 
 
-def _settled(
+def settled(
     table: Table, score: FloatArray, name: str, distance: bool, missing: str, notes: list[Note]
 ) -> tuple[Table, FloatArray]:
     """The rows that count and their scores; what becomes of scores that are missing is added to the notes."""

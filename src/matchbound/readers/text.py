@@ -264,6 +264,8 @@ def read_header(source: Input) -> tuple[int, str]:
 
 def split_header(header: str, source: str, delimiter: str | None = None) -> tuple[list[str], str]:
     """The column names of a header line, and the character between them."""
+    if header.lower().startswith("sep="):
+        raise DataError(f"{source}, line 1: {header!r} is a hint for Excel, not the names of the columns; delete it")
     if delimiter is None:
         delimiter = max(_DELIMITERS, key=header.count)
     try:
@@ -390,6 +392,8 @@ def as_float(text: str) -> float | None:
 def hint(header: str, names: Sequence[str] = (), delimiter: str = ",") -> str:
     """A guess at what a file is whose header says nothing: the reader of another tool, or a table without a header."""
     known = {name.strip().lower() for name in names}
+    if header.lstrip().startswith(("#", "//", "%")):
+        return ". The first line is a comment: delete it"
     if "unique_id" in known and known & {"cluster", "cluster_id", "entity_id"}:
         return f". It is a table of clusters: give {argument('read', 'predictions, clusters; splink')}"
     if len(names) > 2 and any(NUMBER.match(name) for name in names):

@@ -190,6 +190,8 @@ def _files(inputs: Sequence[Input], reader: str, options: Options) -> tuple[Inpu
     if len(inputs) > (3 if options.map is None and reader != "voxceleb" else 2):
         raise UsageError(f"reader {reader!r} does not take {len(inputs)} files; it takes the trials and the scores")
     score_file, map_file, *_ = (*inputs[1:], None, None)
+    if score_file is not None and score_file.name == inputs[0].name:
+        raise DataError(f"{score_file.name} was given as the trials and as the scores; give a file of scores")
     return inputs[0], score_file, map_file
 
 

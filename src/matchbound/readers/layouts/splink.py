@@ -17,7 +17,7 @@ from matchbound.notes import PARTIAL_LABELS, SAID_COMPLETE, Note
 from matchbound.readers.containers import load_table
 from matchbound.readers.options import Options
 from matchbound.readers.roles import PairRoles
-from matchbound.readers.tables import Table, build_comparisons, named
+from matchbound.readers.tables import Table, build_comparisons, named, settled
 
 
 def read_splink(inputs: Sequence[Input], options: Options) -> Comparisons:
@@ -73,7 +73,9 @@ def read_splink(inputs: Sequence[Input], options: Options) -> Comparisons:
             f": a threshold is a match weight, and a probability of 0.9 is a weight of 3.17, log2(0.9 / 0.1){instead}"
         )
     notes = [Note("column-chosen", f"the column {chosen!r} was read as the score{unused}{unit}")]
-    values = table.numbers(chosen)
+    values = table.numbers(chosen, may_miss=options.missing != "error")
+    if options.missing != "error":
+        table, values = settled(table, values, chosen, bool(options.distance), options.missing, notes)
     if len(tables) == 2 and unique_id in tables[1].names:
         return _clustered(table, tables[1], values, options, notes)
     left, right = _records(table, unique_id)
@@ -88,10 +90,10 @@ def read_splink(inputs: Sequence[Input], options: Options) -> Comparisons:
         else:
             rows, genuine = _labelled(table, tables[1], (left, right), values, options, notes)
             source = tables[1].source
-            table = Table(source, table.data.take(rows), lambda _: source, table.notes)
+            table, values = Table(source, table.data.take(rows), lambda _: source, table.notes), values[rows]
         table = table.with_labels(**{TRUTH: Coded(text_array(["False", "True"]), genuine.astype(np.int8))})
         roles = replace(roles, genuine=TRUTH)
-    return build_comparisons(replace(table, notes=(*table.notes, *notes)), roles, options)
+    return build_comparisons(replace(table, notes=(*table.notes, *notes)), roles, options, score=values)
 
 
 SCORES = ("match_weight", "match_probability")
@@ -139,6 +141,14 @@ def _clustered(table: Table, clusters: Table, values: FloatArray, options: Optio
                 "the right column? To leave out those that blocking did not propose, give blocked='leave'"
             )
         one, other = uncompared_pairs(entity, a, b)
+        home = _datasets(table, clusters, names.size, own, a, b)
+        if (home[a] != home[b]).all():  # two data sets without duplicates were linked
+            apart = (home[one] != home[other]) | (home[one] < 0)
+            within = one.size - np.count_nonzero(apart)
+            one, other = one[apart], other[apart]
+            if within:
+                text = f"{within} true pairs within one data set were left out: no proposed pair lies within one"
+                notes.insert(0, Note("within-datasets", text))
         if one.size:
             worst = rejected_score(values, distance)
             text = (
@@ -155,6 +165,18 @@ def _clustered(table: Table, clusters: Table, values: FloatArray, options: Optio
             identities, left, right, values, distance=distance, instances=(names, a, b), notes=notes
         ),
     )
+
+
+def _datasets(table: Table, clusters: Table, size: int, own: IntArray, a: IntArray, b: IntArray) -> IntArray:
+    """The data set of each record, shape (size,); -1 where it is not known."""
+    home = np.full(size, -1, dtype=np.int64)
+    if "source_dataset_l" in table.names and "source_dataset_r" in table.names:
+        left, right = table.coded("source_dataset_l"), table.coded("source_dataset_r")
+        known = "source_dataset" in clusters.names
+        _, codes = merge(left, right, *([clusters.coded("source_dataset")] if known else []))
+        for rows, code in zip((a, b, own), codes, strict=False):
+            home[rows] = code
+    return home
 
 
 def _records(table: Table, unique_id: str) -> tuple[Coded, Coded]:
@@ -176,8 +198,9 @@ def _genuine(table: Table) -> BoolArray:
     name = next((name for name in ("is_match", "label", "match") if name in table.names), None)
     if name is None:
         raise DataError(
-            f"{table.source} holds no labels; give {argument('read', 'predictions, labels; splink')}, or "
-            f"{argument('truth', 'cluster')} for columns cluster_l and cluster_r"
+            f"{table.source} holds no labels; give {argument('read', 'predictions, labels; splink')}: labels have "
+            "unique_id_l, unique_id_r and clerical_match_score, or unique_id and cluster "
+            f"({argument('unique_id', ...)} and {argument('truth', ...)} name such columns otherwise)"
         )
     return table.truths(name)
 

@@ -1,0 +1,90 @@
+"""What looks wrong in data that can be counted is a note with a code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import matchbound as mb
+
+SAME = np.arange(4000) % 2 == 0
+
+
+def codes(score: Any, same: Any = SAME, **options: Any) -> set[str]:
+    return {note.code for note in mb.Comparisons.from_labels(same, score, **options).findings()} - {"anonymous"}
+
+
+def test_scores_that_look_wrong() -> None:
+    good = np.random.default_rng(3).random(SAME.size) + SAME
+    failed = np.arange(SAME.size) % 30 == 0
+    assert codes(good) == set()
+    for code in (-999.0, -1.5, 999.0):
+        assert codes(np.where(failed, code, good)) == {"sentinel"}
+    assert codes(np.where(failed, 2.0, good)) == set()
+    assert codes(SAME.astype(float)) == {"labels-as-scores"}
+    assert codes(np.random.default_rng(4).permutation(good)) == {"no-separation"}
+    assert codes(-good) == {"direction"}
+    assert codes(good[:4], SAME[:4]) == set()
+    (note,) = (n for n in mb.Comparisons.from_labels(~SAME, good).findings() if n.code == "direction")
+    assert "label 1" in note
+
+
+@pytest.mark.parametrize("pair", [("07", "7"), ("P1", "p1"), ("1", "1.0")])
+def test_labels_that_may_be_one(pair: tuple[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "f.csv"
+    path.write_text(f"id_a,id_b,score\n{pair[0]},{pair[1]},0.5\nx,y,0.4\n")
+    (note,) = (note for note in mb.read(path).findings() if note.code == "alike-labels")
+    assert repr(pair[0]) in note
+    assert repr(pair[1]) in note
+    path.write_text("id_a,id_b,score\n10,1,0.5\n0,x0,0.4\n")
+    assert not mb.read(path).findings()
+
+
+def test_the_group_of_one_side_takes_that_of_the_other(tmp_path: Path) -> None:
+    path = tmp_path / "f.csv"
+    path.write_text("id_a,id_b,score,sex_a,sex_b\nx,y,0.5,f,m\ny,z,0.4,m,f\n")
+    assert [mb.read(path, group=name).group.tolist() for name in ("sex", "sex_a", "sex_b")] == [["f", "m", "f"]] * 3
+
+
+def test_first_lines_that_are_no_header(tmp_path: Path) -> None:
+    path = tmp_path / "f.csv"
+    for first, match in (("# made by vendor 3.1", "is a comment: delete it"), ("sep=,", "is a hint for Excel")):
+        path.write_text(f"{first}\nid_a,id_b,score\na,b,1\n")
+        with pytest.raises(mb.DataError, match=match):
+            mb.read(path)
+
+
+HEAD = "match_weight,match_probability,unique_id_l,unique_id_r"
+
+
+@pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+def test_predictions_of_splink(tmp_path: Path) -> None:
+    path, clusters = tmp_path / "p.csv", tmp_path / "c.csv"
+    path.write_text(f"{HEAD},cluster_l,cluster_r\n3,0.9,r1,r2,c,c\n-3,0.1,r1,r3,c,d\n,,r2,r3,c,d\n")
+    for options in ({}, {"reader": "splink"}):
+        with pytest.raises(mb.DataError, match="match_weight is missing"):
+            mb.read(path, **options)
+    assert mb.read(path, reader="splink", missing="drop").score.tolist() == [3.0, -3.0]
+    path.write_text(f"{HEAD}\n3,0.9,r1,r2\n-inf,0,r1,r3\n")
+    clusters.write_text("unique_id,cluster\nr1,c\nr2,c\nr3,d\n")
+    with pytest.raises(mb.DataError, match="match_weight is -inf; give it a finite score"):
+        mb.read([path, clusters], reader="splink")
+
+
+def test_linked_data_sets_lose_no_pairs_within_one(tmp_path: Path) -> None:
+    """True pairs within a data set are misses only where pairs within one were proposed."""
+    head = "match_weight,source_dataset_l,unique_id_l,source_dataset_r,unique_id_r\n"
+    across, within = "3,l,1,r,2\n-3,l,3,r,2\n", "-4,l,1,l,4\n"
+    (tmp_path / "c.csv").write_text("source_dataset,unique_id,cluster\nl,1,c\nr,2,c\nl,3,c\nl,4,d\nr,5,d\n")
+    found = {}
+    for name, rows in (("across", across), ("within", across + within)):
+        (tmp_path / "p.csv").write_text(head + rows)
+        data = mb.read([tmp_path / "p.csv", tmp_path / "c.csv"], reader="splink")
+        found[name] = (data.n_genuine, [note.code for note in data.notes][:2])
+    assert found == {
+        "across": (3, ["not-proposed", "within-datasets"]),
+        "within": (4, ["not-proposed", "column-chosen"]),
+    }
