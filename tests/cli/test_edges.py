@@ -75,39 +75,25 @@ def test_own_names() -> None:
     assert own_names(["a/x.npz", "b/y.npz"]) == ["x.npz", "y.npz"]
 
 
-@pytest.mark.parametrize("form", ["json", "csv", "table"])
-def test_two_files_of_one_name_do_not_tell_where_they_lie(
-    form: str, scores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        *((f"compare A B --threshold 0.5 --format {form}", "scores.csv") for form in ("json", "csv", "table")),
+        ("report A --against B --format html", "2: scores.csv"),
+        ("evaluate A --threshold 0.2 --format json --checkpoint HERE/run.ck", "scores.csv"),
+    ],
+)
+def test_no_answer_tells_where_files_lie(
+    command: str, shown: str, scores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Two files of one name have numbers."""
     other = write(tmp_path / "other-client" / "scores.csv")
-    assert main(["compare", str(scores), str(other), "--threshold", "0.5", "--format", form]) == 0
-    said = capsys.readouterr()
-    for text in (said.out, said.err):
-        assert "secret-project" not in text
-        assert "other-client" not in text
-        assert str(tmp_path) not in text
-
-
-def test_a_report_against_a_file_of_the_same_name(
-    scores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    other = write(tmp_path / "other-client" / "scores.csv")
-    assert main(["report", str(scores), "--against", str(other), "--format", "html"]) == 0
-    page = capsys.readouterr().out
-    assert "2: scores.csv" in page
-    assert "secret-project" not in page
-    assert "other-client" not in page
-
-
-def test_a_checkpoint_leaves_by_its_own_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rng = np.random.default_rng(0)
-    data = tmp_path / "hidden-place" / "faces.npz"
-    data.parent.mkdir()
-    np.savez(data, embeddings=rng.normal(size=(24, 8)), identity=np.repeat([f"p{i}" for i in range(8)], 3))
-    saved = data.parent / "run.ck"
-    assert main(["evaluate", str(data), "--threshold", "0.2", "--format", "json", "--checkpoint", str(saved)]) == 0
-    said = capsys.readouterr()
-    assert "hidden-place" not in said.out + said.err
+    words = command.replace("HERE", str(scores.parent)).split()
+    assert main([{"A": str(scores), "B": str(other)}.get(word, word) for word in words]) == 0
+    out, err = capsys.readouterr()
+    assert shown in out or "--format csv" in command
+    for hidden in ("secret-project", "other-client", str(tmp_path)):
+        assert hidden not in out + err
 
 
 def test_objects_show_no_credentials_either(tmp_path: Path) -> None:

@@ -207,23 +207,20 @@ def test_erring_needs_the_comparisons(files: Path) -> None:
 
 
 def test_a_report_by_group(files: Path, tmp_path: Path) -> None:
+    from matchbound.show.numbers import percent, points
+
     page, text = tmp_path / "r.html", tmp_path / "r.md"
-    audit = str(files / "audit.csv")
-    for target in (page, text):
-        assert main(["report", audit, "--group", "sex", "--threshold", "0.5", "-q", "--output", str(target)]) == 0
-    html, markdown = page.read_text(), text.read_text()
+    command = ["report", str(files / "audit.csv"), "--group", "sex", "--threshold", "0.5", "-q", "-o"]
+    assert main([*command, str(page)]) == 0
+    html = page.read_text()
     assert 'id="groups-far"' in html
     assert 'id="groups-frr"' in html
     assert "FAR of impostor comparisons between two groups" not in html  # groups --all lists them
-    rates = mb.by_group(mb.read(audit, group="sex"), 0.5)
-    from matchbound.show.numbers import percent, points
-
+    rates = mb.by_group(mb.read(files / "audit.csv", group="sex"), 0.5)
     assert points(abs(rates.gap("far", "f", "m").estimate)) in html
-    assert f"| f | {rates['f'].n_identities} | {percent(rates['f'].far.estimate)} (" in markdown
-    both = tmp_path / "both.md"
-    command = ["report", audit, "--group", "sex", "--group", "age", "--threshold", "0.5", "-q", "--output", str(both)]
-    assert main(command) == 0
-    assert "f & 60+" in both.read_text().replace("\\", "")
+    assert percent(rates["f"].far.estimate) in html
+    assert main([*command, str(text), "--group", "age"]) == 0
+    assert "f & 60+" in text.read_text().replace("\\", "")
 
 
 # What is printed of the data
@@ -284,16 +281,6 @@ def test_no_error_is_a_bound_and_not_zero(clean_report: object) -> None:
     assert (card.value, card.under) == (f"<\u00a0{percent(point.far.upper)}", "no error in 26,730")
     for form in ("html", "markdown"):
         assert "No impostor was accepted in 26,730 comparisons" in render(clean_report, form)  # type: ignore[arg-type]
-
-
-def test_no_card_stands_alone() -> None:
-    from matchbound.report.html import columns as _columns
-
-    for cards in range(2, 40):
-        columns = _columns(cards)
-        assert columns <= 5
-        if cards > columns:
-            assert cards % columns != 1
 
 
 def test_the_provenance_names_file_command_and_system(files: Path, tmp_path: Path) -> None:
@@ -394,11 +381,6 @@ def test_an_interval_at_no_false_accept_holds_its_estimate() -> None:
             point = curve.at(name)
             low, high = point.interval()
             assert low <= point.estimate <= high
-
-
-def test_methods_are_named_with_what_they_made(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["roc", str(files / "scores.csv"), "--far", "0.01", "--quiet"]) == 0
-    assert "95% intervals, latent, influence (AUC)." in capsys.readouterr().out
 
 
 # Claims that hold of every system

@@ -36,6 +36,8 @@ TABLE = [
     ("evaluate scores.csv --fmr 0.1", 2, "--fmr is an option of matchbound plan, roc, groups"),
     ("roc scores.csv --fta 1/9", 2, "an option of matchbound evaluate or report"),
     ("groups scores.csv --threshold 0.5 --n-boot 9", 2, "--resamples is an option of matchbound evaluate"),
+    ("evaluate scores.csv --Threshold 0.5", 2, "write --threshold"),
+    ("open nosuch.csv --no-browser", 1, "nosuch.csv: no such file"),
     # numbers
     (f"{EVALUATE} --level 95", 2, "--level"),
     (f"{EVALUATE} --level 0.99999999999999999", 2, "--level"),

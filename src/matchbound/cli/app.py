@@ -155,6 +155,8 @@ def _wrong_usage(error: cyclopts.CycloptsError, verb: str) -> str:
         hint = next((hint for hint, words in HINTS.items() if option in words.split()), "")
         wanted = next((part.rstrip(",") for part in hint.split() if part.startswith("--")), option)
         verbs = _verbs_with(wanted) if verb else []
+        if option == wanted and verb in verbs:
+            return f"{word} is not an option of matchbound; write {wanted} {ending}"
         elsewhere = f"{wanted} is an option of matchbound {_either(verbs)}, not of {verb}"
         if hint:
             hint = elsewhere if verbs and verb not in verbs and "matchbound" not in hint else hint

@@ -79,9 +79,8 @@ class Run:
     @property
     def form(self) -> str:
         """Output format: the one asked for, or else that of the ending of the output."""
-        output = Path(str(self.arguments.get("output"))).suffix.lower()
-        by_ending = {".json": "json", ".csv": "csv"}.get(output, "table")
-        return self.arguments.get("format") or by_ending
+        ending = Path(self.arguments.get("output") or "").suffix.lower()
+        return self.arguments.get("format") or (ending[1:] if ending in (".json", ".csv") else "table")
 
     @property
     def quiet(self) -> bool:
@@ -246,12 +245,15 @@ def provenance() -> dict[str, Any]:
         origin.check()
     files = {*_sources(run.arguments), *(str(run.arguments.get(name)) for name in WRITTEN)}
     arguments = {**run.arguments, **run.decided}
-    given = {key: value for key, value in arguments.items() if value or key in ("distance", "threshold", "far")}
-    parameters = {key: _shared(key, value) for key, value in given.items() if key not in NO_PARAMETERS}
+    parameters = {
+        key: _own_names(value) if key in READ.split() else value
+        for key, value in arguments.items()
+        if key not in NO_PARAMETERS and (value or (key in ("distance", "threshold", "far") and value not in (None, [])))
+    }
     words, entries = command_line(run.words, files), laboratory_entries(arguments)
     return {
         "version": __version__,
-        "parameters": {key: value for key, value in parameters.items() if value not in (None, [])},
+        "parameters": parameters,
         "seed": arguments.get("seed"),
         "input": digests[0] if len(digests) == 1 else digests or None,
         **({} if words is None else {"command": words}),
@@ -259,11 +261,8 @@ def provenance() -> dict[str, Any]:
     }
 
 
-def _shared(name: str, value: Any) -> Any:
-    """An argument as it may be shared: of files, their own names."""
-    if name in READ.split() and value:
-        return own_name(value) if isinstance(value, str) else own_names(value)
-    return value
+def _own_names(files: str | Sequence[str]) -> str | list[str]:
+    return own_name(files) if isinstance(files, str) else own_names(files)
 
 
 def _sources(arguments: Mapping[str, Any]) -> list[str]:
