@@ -117,7 +117,7 @@ def test_several_curves_in_one_picture(curve: RocCurve) -> None:
     for curves, options, match in (
         ([curve, other], {"labels": ["one"]}, "labels"),
         ([3], {}, r"results of matchbound\.roc"),
-        ([], {}, "no curve"),
+        ([], {}, "at least one"),
     ):
         with pytest.raises(mb.UsageError, match=match):
             mb.plot_det(curves, **options)  # type: ignore[arg-type]

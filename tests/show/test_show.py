@@ -68,6 +68,7 @@ def test_other_numbers() -> None:
     assert numbers.span(0.031, 0.056) == "3.10–5.60%"
     assert numbers.span(0.0, 3.0e-9) == "0%–3.0e-9"
     assert numbers.points_span(-0.047, 0.0013) == "−4.70 to 0.130"
+    assert [numbers.threshold_text(x) for x in (0.3, 0.1 + 0.2, 1 / 3)] == ["0.3", "0.30000000000000004", "0.333333"]
     assert numbers.p_text(0.0001) == "<0.001"
     assert [numbers.ratio_text(x) for x in (0.63, 12.0, 1234.5, 1e-5)] == ["0.630", "12.0", "1,230", "1.0e-5"]
     assert [numbers.target_text(rate) for rate in (1e-6, 1.5e-3, 0.25, 0.0)] == ["0.0001%", "0.15%", "25%", "0%"]

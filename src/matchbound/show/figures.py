@@ -536,15 +536,15 @@ def _lowest(curve: RocCurve) -> float:
 def _frr_ends(
     curves: Sequence[RocCurve], bands: Sequence[bands.Band | None], low: float, high: float
 ) -> tuple[float, float]:
-    """The FRRs between which DET curves are drawn."""
-    lowest, highest = 1.0, 0.0
+    """The FRRs between which DET curves are drawn: those of all curves and bands, and not nearer to 0 or 1 than half
+    an error, or a quarter for a band.
+    """
+    ends = []
     for curve, band in zip(curves, bands, strict=True):
         x, y = drawn_points(curve)
-        inside = (x >= low) & (x <= high)
-        n = curve.tally.n_genuine
-        lowest = min(lowest, max(float(y[inside].min(initial=1.0)), 0.5 / n))
-        highest = max(highest, min(float(y[inside].max(initial=0.0)), 1.0 - 0.5 / n))
-        if band is not None:
-            lowest = min(lowest, max(float(band.low.min()), 0.25 / n))
-            highest = max(highest, min(float(band.high.max()), 1.0 - 0.25 / n))
-    return min(lowest, 0.5) * 0.8, 1.0 - 0.8 * (1.0 - highest)
+        spans = [(0.5, y[(x >= low) & (x <= high)])]
+        spans += [] if band is None else [(0.25, np.append(band.low, band.high))]
+        for share, rates in spans:
+            nearest = share / curve.tally.n_genuine
+            ends += [float(rate) for rate in np.clip(rates, nearest, 1.0 - nearest)]
+    return min([*ends, 0.5]) * 0.8, 1.0 - 0.8 * (1.0 - max(ends, default=0.0))

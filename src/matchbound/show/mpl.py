@@ -232,16 +232,11 @@ def _several(
 ) -> tuple[list[RocCurve], list[str | None], list[bands.Band | None]]:
     """The curves, and a name or None and a band or None for each."""
     several: list[Any] = list(curves) if isinstance(curves, (list, tuple)) else [curves]
-    if not several:
-        raise UsageError("there is no curve to draw")
-    for curve in several:
-        if not hasattr(curve, "band"):
-            raise UsageError(f"curves must be results of matchbound.roc; got {type(curve).__name__}")
-    names: list[str | None] = [None] * len(several)
-    if labels is not None:
-        names = [labels] if isinstance(labels, str) else list(labels)
-    if len(names) != len(several):
-        raise UsageError(f"labels must name each of the {len(several)} curves; got {len(names)}")
+    names: list[Any] = [labels] * len(several) if labels is None or isinstance(labels, str) else list(labels)
+    if not several or not all(hasattr(curve, "band") for curve in several):
+        raise UsageError(f"curves must be results of matchbound.roc, at least one; got {several!r:.60}")
+    if len(names) != len(several) or (isinstance(labels, str) and len(several) > 1):
+        raise UsageError(f"labels must name each of the {len(several)} curves; got {labels!r}")
     if band not in (None, "pointwise", "simultaneous"):
         raise UsageError(f"band must be 'pointwise', 'simultaneous' or None; got {band!r}")
     return several, names, [None if band is None else _band(curve, level, band == "simultaneous") for curve in several]

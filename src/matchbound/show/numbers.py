@@ -110,8 +110,14 @@ def count_text(value: int | None) -> str:
 
 
 def threshold_text(value: float | None) -> str:
-    """A threshold, in the units of the scores."""
-    return DASH if value is None else f"{value:.6g}"
+    """A threshold, in the units of the scores: six digits, but all of one that rounding would put on another score.
+
+    0.30000000000000004 is not 0.3, which scores with few decimals may have.
+    """
+    if value is None:
+        return DASH
+    text = f"{value:.6g}"
+    return repr(float(value)) if 0.0 < abs(float(text) - value) < 1e-12 * abs(value) else text
 
 
 def fixed(value: float, digits: int) -> str:
