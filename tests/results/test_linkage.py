@@ -38,7 +38,8 @@ def test_golden(prior: float | None) -> None:
         assert close(limits.low, target[f"{name}_logit_t"][0])
         assert close(limits.high, target[f"{name}_logit_t"][1])
         best = made.interval()
-        assert best.method == "latent"
+        assert best.method.startswith("latent")
+        assert prior or (best.low <= limits.low and best.high >= limits.high), "the share is sampled too"
         assert best.low < made.estimate < best.high
         assert made.prior == (prior or pytest.approx(177 / 4186))
 
@@ -53,6 +54,21 @@ def test_measures_equal_their_twins(rows: list[Row], prior: float | None) -> Non
         made = getattr(rates, name)(prior)
         assert made.estimate == pytest.approx(value, rel=1e-12)
         assert made.logit_variance == pytest.approx(variance, rel=1e-8, abs=1e-12)
+
+
+def test_the_samples_own_share_is_sampled_too() -> None:
+    """Of predictions cut at a threshold every impostor pair matches: the share is all that varies, and it does."""
+    data = golden_table("larger")
+    kept = data.take(np.flatnonzero(data.score >= 0.5))
+    precision = mb.evaluate(kept, 0.5).precision()
+    people = kept.n_identities
+    weights = np.random.default_rng(0).multinomial(people, np.full(people, 1.0 / people), 2000).astype(float)
+    worth = np.where(kept.genuine, weights[:, kept.a], weights[:, kept.a] * weights[:, kept.b])
+    low, high = np.quantile(worth[:, kept.genuine].sum(axis=1) / worth.sum(axis=1), [0.025, 0.975])
+    interval = precision.interval()
+    assert interval.low < low
+    assert high < interval.high < high + 0.05
+    assert precision.interval("latent").width < 0.15 * (high - low)
 
 
 def test_recall_mirrors_frr() -> None:

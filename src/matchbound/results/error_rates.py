@@ -97,11 +97,26 @@ def _logit_t(number: LinkageMeasure, ask: Ask) -> Limits:
     return Limits(*logit_t(number.estimate, number.logit_variance, quantile))
 
 
+def _own_share(number: LinkageMeasure, ask: Ask) -> Limits:
+    """At the sample's own share of genuine comparisons, the farther of the latent and the logit-t limit on either side.
+
+    Latent limits take the share as known, and it is sampled too: where nearly all matches were selected beforehand,
+    little else varies.
+    """
+    limits = LATENT.limits(number, ask)
+    if number.given_prior is not None or not number.logit_variance > 0.0:
+        return limits
+    other = _logit_t(number, ask)
+    low, high = min(limits.low, other.low), max(limits.high, other.high)
+    return limits if (low, high) == (limits.low, limits.high) else Limits(low, high, f"{limits.method}+logit-t")
+
+
 def _log_t(number: HalfTotalError, ask: Ask) -> Limits:
     limits = log_t_limits(number, ask)
     return Limits(limits.low, min(limits.high, 1.0))
 
 
+OWN_SHARE = Rule("own share", _own_share, hidden=True)
 BOTH_RATES = Rule("both rates", _both_rates, hidden=True)
 
 
@@ -161,8 +176,8 @@ class LinkageMeasure(AtThreshold):
 
     metric: Literal["precision", "f1"]
     given_prior: float | None = None
-    rules: ClassVar[tuple[Rule, ...]] = (LATENT, Rule("logit-t", _logit_t), BOTH_RATES)
-    defaults: ClassVar[tuple[str, ...]] = ("latent", "logit-t", "both rates")
+    rules: ClassVar[tuple[Rule, ...]] = (LATENT, Rule("logit-t", _logit_t), OWN_SHARE, BOTH_RATES)
+    defaults: ClassVar[tuple[str, ...]] = ("own share", "logit-t", "both rates")
     rising: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
