@@ -83,6 +83,9 @@ PARTIAL_LABELS = "partial-labels"
 # The code of the note where the caller said that such labels name every true pair.
 SAID_COMPLETE = "labels-complete"
 
+# The codes of notes on comparisons without a score that were given one beyond all others.
+INVENTED_SCORES = ("rejected-scores", "not-proposed")
+
 
 def as_notes(texts: Iterable[str]) -> tuple[Note, ...]:
     """Notes as they are, and plain text as notes."""

@@ -241,7 +241,7 @@ def test_missing_scores_of_trials(trials: str, scores: str, tmp_path: Path) -> N
     assert mb.read(files, reader="kaldi", missing="drop").score.tolist() == [0.9, 0.2, 0.1]
     rejected = mb.read(files, reader="kaldi", missing="reject")
     assert rejected.score[1] < 0.1
-    assert [note.code for note in rejected.findings()].count("missing-scores") == 1
+    assert [note.code for note in rejected.findings()].count("rejected-scores") == 1
 
 
 @pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")

@@ -6,6 +6,7 @@ import json
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ import matchbound as mb
 import naive_costs as naive
 from conftest import DATA, golden_table
 from matchbound import results
+from matchbound.calls.losses import mean_loss
 from matchbound.results.costs import PRESETS
 from matchbound.stats.budget import ANGLES, integrated_limits, limit_tables
 from matchbound.stats.costs import calibrate, capped
@@ -310,3 +312,14 @@ def test_decisions_and_few_identities_have_the_default_limits() -> None:
         measure = mb.evaluate(data, 0.5).precision(0.1)
         assert measure.interval().method == "latent"
         assert measure.interval().low < measure.estimate < measure.interval().high
+
+
+def test_an_invented_score_is_no_log_likelihood_ratio() -> None:
+    """Comparisons without a score that count as rejected make errors, and no Cllr."""
+    table = {"id_a": list("aabbc"), "id_b": list("abbca"), "score": [2.0, -1.0, 3.0, -2.0, None]}
+    data = mb.read(pd.DataFrame(table), missing="reject")
+    with pytest.raises(mb.DataError, match="missing='drop'"):
+        mb.roc(data).cllr()
+    with pytest.raises(mb.DataError, match="missing='drop'"):
+        mean_loss(data, "cllr")
+    assert 0.0 <= mb.roc(data).min_dcf(0.1).estimate <= 1.0

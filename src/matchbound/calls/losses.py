@@ -12,6 +12,7 @@ from matchbound.counting.sources import AnySource, source_of
 from matchbound.data.comparisons import Comparisons
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.readers.read import Readable, in_memory
+from matchbound.results.costs import scores_wanted
 from matchbound.results.interval import check_rate, few_identities
 from matchbound.results.losses import MeanLoss
 from matchbound.stats.dyadic import dyadic_sums, effective_number
@@ -54,6 +55,8 @@ def mean_loss(data: AnySource | Readable, loss: str | Loss, *, prior: float | No
     source = in_memory(source_of(data))
     table = _table(source)
     function, usual = _loss(loss)
+    if not callable(loss):
+        scores_wanted(source, loss)
     prior = usual if prior is None else check_rate(prior, "prior", "0.01", zero=True, one=True)
     value = _values(function, table)
     terms = loss_terms(value, table.genuine, prior)

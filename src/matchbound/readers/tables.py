@@ -301,7 +301,7 @@ def settled(
         return table.kept(there), score[there]
     worst = rejected_score(score[there], distance)
     rejected = f"{count} and count as rejected ({argument('missing', 'reject')}), with a score of {worst:g}"
-    notes.append(Note("missing-scores", f"{rejected}, beyond all others"))
+    notes.append(Note("rejected-scores", f"{rejected}, beyond all others"))
     return table, np.where(there, score, worst)
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally, curve_of_tally
-from matchbound.errors import UsageError
-from matchbound.notes import Note
+from matchbound.errors import DataError, UsageError, argument
+from matchbound.notes import INVENTED_SCORES, Note
 from matchbound.results.interval import check_prior, named
 from matchbound.results.latent import LOG_T, WARNING_LATENT, CurveModels, OfBothRates, log_t_limits
 from matchbound.results.number import Ask, Limits, Rule, counted_fields
@@ -288,6 +288,7 @@ def detection_cost(
 def cllr(models: CurveModels) -> LogCost:
     curve = models.curve
     ratios_wanted(curve, "cllr")
+    scores_wanted(models.recount.source, "cllr")
     llr, genuine, impostor, cell = _cells(curve)
     error = 0.0
     if not curve.every_step:
@@ -320,6 +321,15 @@ def _cells(curve: CurveTally) -> tuple[FloatArray, FloatArray, FloatArray, IntAr
     cell = np.zeros(curve.thresholds.size, dtype=np.int64)
     cell[held] = np.arange(held.size)
     return curve.similarity[held], genuine[held].astype(np.float64), impostor[held].astype(np.float64), cell
+
+
+def scores_wanted(source: object, name: str) -> None:
+    """Raise where comparisons without a score were given one: a value beyond all others is right for errors only."""
+    if any(note.code in INVENTED_SCORES for note in getattr(source, "notes", ())):
+        raise DataError(
+            f"{name} needs the score of every comparison, and those without one were given one beyond all others, "
+            f"which only decisions can use. Leave them out ({argument('missing', 'drop')}), or report minDCF"
+        )
 
 
 def ratios_wanted(curve: CurveTally, name: str) -> None:
