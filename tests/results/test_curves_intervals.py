@@ -221,9 +221,10 @@ def test_perfect_separation_has_an_interval() -> None:
 
 def test_few_errors_behind_a_threshold_are_said() -> None:
     curve = quiet(model(30, 3, seed=0))
-    with pytest.warns(mb.MatchboundWarning, match="rests on 0 false matches"):
-        curve.at_far(1e-6).interval("influence")
-    assert [note.code for note in curve.at_far(1e-6).interval().notes] == ["few-errors"]
+    for method in ("auto", "influence"):
+        with pytest.warns(mb.MatchboundWarning, match="rests on 0 false matches"):
+            interval = curve.at_far(1e-6).interval(method)
+        assert [note.code for note in interval.notes] == ["few-errors"]
     assert curve.at_far(0.1).notes == ()
 
 

@@ -78,7 +78,7 @@ def _union(point: OperatingPoint, ask: Ask) -> Limits:
     return Limits(low, high, "union" if base == "wilson" else "union (wald)")
 
 
-LATENT = Rule("latent", _latent, frozenset({"settings"}))
+LATENT = Rule("latent", _latent, frozenset({"settings"}), warns=True)
 INFLUENCE = Rule("influence", _influence, warns=True)
 UNION = Rule("union", _union, frozenset({"level_far", "level_frr", "base"}))
 CURVE_RULES = bootstrap_rules(CURVE_BOOTSTRAPS)
