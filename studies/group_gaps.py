@@ -45,7 +45,6 @@ from matchbound.stats.gaps import (
     GroupMoments,
     decided,
     difference_limits,
-    finite_factor,
     gap_statistic,
     moments,
     welch,
@@ -214,8 +213,8 @@ class Group:
         """As `GroupRates` has it: without bias, not below what pairs say alone, nor below one error."""
         rate, m = self.rates[k], self.moments(k)
         if rate.metric == "far":
-            plain = float(m.personal + m.clustered) / finite_factor(rate.effective_identities)
-            corrected = plain * finite_factor(effective_number(rate.tally.impostor.comparisons))
+            plain = float(m.personal + m.clustered) / bias_factor("far", rate.effective_identities, 1.0)
+            corrected = plain * bias_factor("far", effective_number(rate.tally.impostor.comparisons), 1.0)
             return max(corrected, float(m.clustered), 1.0) / float(m.comparisons) ** 2
         factor = bias_factor("frr", rate.effective_identities)
         return max(rate.variance * (factor if np.isfinite(factor) else 1.0), float(m.least))

@@ -56,6 +56,16 @@ def test_table_hubs_and_claims(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, *words, "--claim", "fnir@fpir=0.05<0.9", "--target", "fixed", "--method", "Wilson")[0] == 0
 
 
+def test_the_threshold_printed_for_an_fpir_keeps_it(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--gallery", GALLERY, "--probes", PROBES, "--quiet")
+    for target in ("0.02", "0.05", "0.1", "0.2"):
+        _, out, _ = run(capsys, *words, "--fpir", target)
+        line = next(line for line in out.splitlines() if line.startswith("FNIR at FPIR"))
+        shown = next(word for word in line.split() if word.startswith("0."))
+        found = json.loads(run(capsys, *words, "--threshold", shown, "--format", "json")[1])
+        assert found["results"][0]["estimate"] <= float(target)
+
+
 def test_candidate_lists(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     gallery, probes = mb.read(GALLERY), mb.read(PROBES)
     assert isinstance(gallery, mb.Embeddings)

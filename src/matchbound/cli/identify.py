@@ -72,7 +72,7 @@ def identify(
         hubs: List this many of the enrolled people who receive most false hits (names people).
         report: Write a page (.html) or tables (.md) about the searches to this file too.
     """
-    from matchbound.calls.searching import compare_searches, search, search_claim, search_records
+    from matchbound.calls.searching import compare_searches, printed, search, search_claim, search_records
     from matchbound.readers.candidates import read_candidates
     from matchbound.show.columns import hubs_table, number_table, search_comparison_table, search_group_tables
     from matchbound.show.section import Section
@@ -107,7 +107,8 @@ def identify(
     records = search_records(found, at, fpir or [], ranks, gallery_size or [], **asked)
     verdicts = [search_claim(found, statement, at, ranks[0], **asked) for _, statement in claims]
     judged = [(verdict, at[0] if verdict.metric in ("fpir", "fnir") else None) for verdict in verdicts]
-    tables, parts, options = [number_table(records)], dict[str, Any](), dict[str, Any]()
+    shown = printed(records, distance=found.lists.distance)
+    tables, parts, options = [number_table(shown)], dict[str, Any](), dict[str, Any]()
     if hubs:
         listed = [(t, found.people_with_half(t), found.hubs(t, hubs)) for t in at]
         parts["hubs"] = [{"threshold": t, "people": n, "hubs": [asdict(hub) for hub in own]} for t, n, own in listed]

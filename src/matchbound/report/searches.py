@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from matchbound._version import __version__
-from matchbound.calls.searching import compare_searches, search_claim, search_records
+from matchbound.calls.searching import compare_searches, printed, search_claim, search_records
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note, heard
 from matchbound.report.page import number_list
@@ -102,7 +102,7 @@ def search_sections(
         _summary(found, level),
         verdicts=tuple(verdict_of(claim, at if claim.metric in ("fpir", "fnir") else None) for claim in judged),
         figures=tuple(search_figure(curve) for curve in curves if len(curve) > 1),
-        tables=(number_table(records),),
+        tables=(number_table(printed(records, distance=found.lists.distance)),),
         notes=tuple(dict.fromkeys([*found.notes, *heard(caught)])),
     )
     return rates, *more

@@ -46,11 +46,10 @@ def named_systems(data: Source, name: str | None, against: Against) -> dict[str,
     own = name or OWN_NAME
     if isinstance(against, Mapping):
         others = {str(key): source for key, source in against.items()}
-    elif isinstance(against, Sequence):
-        many = len(against) > 1
-        others = {f"system {k + 2}" if many else "the other system": source for k, source in enumerate(against)}
     else:
-        others = {"the other system": against}
+        several = against if isinstance(against, Sequence) else [against]
+        names = [f"system {k + 2}" for k in range(len(several))] if len(several) > 1 else ["the other system"]
+        others = dict(zip(names, several, strict=False))
     if not others:
         raise UsageError("against holds no system; leave it out, or give at least one")
     strange = [type(source).__name__ for source in others.values() if not isinstance(source, KINDS)]

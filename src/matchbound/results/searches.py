@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 from bisect import bisect_right
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -434,14 +434,12 @@ class Searches(Judged, Shown):
                 f"rank {rank} was asked for, and the candidate lists decide ranks to {self.lists.ranks}; keep more "
                 f"candidates, as with search(…, candidates={rank})"
             )
-        if rank not in self._ranked:
-            part = self.mated
-            self._ranked[rank] = at_rank(part.own, part.mate, part.holder, part.score, self.gallery_size, int(rank))
-        return self._ranked[rank]
+        return self._at_rank(int(rank))
 
     @cached_property
-    def _ranked(self) -> dict[int, Ranked]:
-        return {}
+    def _at_rank(self) -> Callable[[int], Ranked]:
+        part, size = self.mated, self.gallery_size
+        return cache(lambda rank: at_rank(part.own, part.mate, part.holder, part.score, size, rank))
 
     @cached_property
     def _unmated(self) -> Unmated:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, Literal
 
 from matchbound.show.columns import (
@@ -126,21 +126,17 @@ def group_records(rates: GroupRates, method: str = "auto", level: float = 0.95, 
     The intervals of rates are by `method`, one at a time; those of gaps are simultaneous over all pairs of groups, with
     critical values drawn by the ``rng`` among `drawn`.
     """
-    parts = [(group, rate) for group in rates.groups for rate in (rates[group].far, rates[group].frr)]
-    records = [
-        _group_record("within", rate, (group, group))
-        | (_limits(rate.interval(method, level)) if rate.comparisons else {})
-        | {"errors": rate.errors, "comparisons": rate.comparisons, "identities": rate.n_identities}
-        for group, rate in parts
-    ]
-    between = [rates.between(*pair) for pair in combinations(rates.groups, 2)]
-    records += [
-        _group_record("between", cell, (cell.group_a, cell.group_b))
-        | _limits(cell.interval("auto", level))
-        | {"errors": cell.errors, "comparisons": cell.comparisons}
-        for cell in between
-        if cell.comparisons
-    ]
+    records = []
+    for group, metric in product(rates.groups, METRICS):
+        rate = rates.rate(metric, group)
+        limits = _limits(rate.interval(method, level)) if rate.comparisons else {}
+        counts = {"errors": rate.errors, "comparisons": rate.comparisons, "identities": rate.n_identities}
+        records.append(_group_record("within", rate, (group, group)) | limits | counts)
+    for pair in combinations(rates.groups, 2):
+        cell = rates.between(*pair)
+        counts = {"errors": cell.errors, "comparisons": cell.comparisons}
+        if cell.comparisons:
+            records.append(_group_record("between", cell, pair) | _limits(cell.interval("auto", level)) | counts)
     gap_method = method if method in ("auto", "latent", "wilson") else "auto"
     rows = [row for metric in METRICS for row in rates.gaps(metric, level, method=gap_method, rng=drawn.get("rng", 0))]
     return records + [_group_record("gap", row.difference, (row.a, row.b)) | _of_row(row) for row in rows]

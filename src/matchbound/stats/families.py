@@ -31,6 +31,7 @@ import numpy as np
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.tally import ImpostorTally, JointTally, PairTable, Part
 from matchbound.stats.gaps import GroupMoments, gap_statistic, group_moments, without_leverage
+from matchbound.stats.intervals import ndtr, ndtri
 from matchbound.stats.resampling import block_rng, seed_of
 
 if TYPE_CHECKING:
@@ -120,25 +121,19 @@ def gaussian_largest(influence: FloatArray, *, n_resamples: int = 10_000, rng: R
 
 def normal_scores(statistics: FloatArray, freedom: FloatArray | float) -> FloatArray:
     """Normal deviates ≥ 0 with the tails of t statistics."""
-    from scipy.special import ndtri, stdtr
+    from scipy.special import stdtr
 
-    tail = stdtr(np.maximum(freedom, 1.0), -np.abs(statistics))
-    result: FloatArray = -np.asarray(ndtri(np.maximum(tail, 1e-300)), dtype=np.float64)
-    return result
+    return -ndtri(np.maximum(stdtr(np.maximum(freedom, 1.0), -np.abs(statistics)), 1e-300))
 
 
 def scores_of(p_values: FloatArray) -> FloatArray:
     """Normal deviates ≥ 0 with these two-sided tails; 0 for 1 and for an unknown p-value."""
-    from scipy.special import ndtri
-
     with np.errstate(invalid="ignore"):
         return np.where(p_values < 1.0, -ndtri(np.maximum(p_values, 1e-300) / 2.0), 0.0)
 
 
 def adjusted_level(critical: float) -> float:
     """The level whose normal quantile is the critical value: 2Φ(c) − 1."""
-    from scipy.special import ndtr
-
     return float(2.0 * ndtr(critical) - 1.0)
 
 
@@ -166,11 +161,6 @@ class SignTerms:
     total: float
     squares: float
     pair_squares: float
-
-    @property
-    def terms(self) -> int:
-        """Differences that are not 0."""
-        return int(np.count_nonzero(self.d))
 
     @property
     def identities(self) -> int:

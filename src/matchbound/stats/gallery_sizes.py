@@ -48,23 +48,14 @@ class HitList:
     size: int
 
     @property
-    def searches(self) -> int:
-        """n."""
-        return int(self.person.size)
-
-    def share(self, count: int) -> float:
-        """s_k: the share of searches with exactly `count` hits."""
-        return float(np.count_nonzero(self.hits == count)) / self.searches
-
-    @property
     def rate(self) -> float:
         """FPIR(N): the share of searches with a hit."""
-        return float(np.count_nonzero(self.hits)) / self.searches
+        return float(np.count_nonzero(self.hits)) / self.person.size
 
     @property
     def mean_hits(self) -> float:
         """h̄, the selectivity."""
-        return float(self.hits.sum()) / self.searches
+        return float(self.hits.sum()) / self.person.size
 
     def variance(self, value: Value, gallery: str = "random") -> float:
         """Variance of the mean of φ(h_x): leaving out an enrolled person takes φ(h_x) − φ(h_x − 1) from each hit."""

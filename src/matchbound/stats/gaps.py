@@ -30,7 +30,7 @@ import numpy as np
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.counts.tally import AllPairs, Tally
-from matchbound.stats.dyadic import DyadicSums, bipartite_variance, effective_number
+from matchbound.stats.dyadic import DyadicSums, bias_factor, bipartite_variance, effective_number
 from matchbound.stats.variance import UnitRate
 
 Values = FloatArray | float
@@ -94,7 +94,9 @@ def group_moments(
     - squares: Σm_i² or Σg_i²: of the units that identities take part in.
     - alone: as for `matchbound.stats.variance.UnitRate`.
     """
-    personal = 0.0 if r is None else finite_factor(people) * (r - clustered) - clustered
+    # without bias; 1 where there are too few people for a correction
+    factor = np.vectorize(bias_factor, otypes=[np.float64])("far", people, 1.0)
+    personal = 0.0 if r is None else factor * (r - clustered) - clustered
     mates = (squares - sharing) / (1.0 if r is None else 2.0) - alone * units
     values = (rate, units, people, personal, clustered, sharing, alone * units, mates, (alone / units) ** 2)
     return GroupMoments(*(np.asarray(value, dtype=np.float64) for value in values))
@@ -244,13 +246,6 @@ def _ratio(above: FloatArray, below: FloatArray, otherwise: FloatArray | float) 
     known = below > 0.0
     result: FloatArray = np.where(known, above / np.where(known, below, 1.0), otherwise)
     return result
-
-
-def finite_factor(people: Values) -> FloatArray:
-    """The correction of FAR's variance for bias; 1 where there are too few people for one."""
-    g = np.asarray(people, dtype=np.float64)
-    enough = np.where(g > 3.0, g, 4.0)
-    return np.where(g > 3.0, enough * (enough - 1.0) / ((enough - 2.0) * (enough - 3.0)), 1.0)
 
 
 @dataclass(frozen=True, eq=False)

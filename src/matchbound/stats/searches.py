@@ -23,6 +23,7 @@ FNIR against FPIR is a curve as FRR against FAR is (`curve_of_searches`), and it
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -31,6 +32,7 @@ import numpy as np
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.counts.curve import CurveTally
 from matchbound.counts.tally import GenuineTally
+from matchbound.stats.dyadic import bias_factor
 from matchbound.stats.intervals import ndtr, ndtri
 from matchbound.stats.latent.fit import Curve, fit_genuine, own_variance, rank_grid, smooth
 from matchbound.stats.latent.model import LatentModel
@@ -62,7 +64,7 @@ class SearchSums:
     @property
     def searched(self) -> float:
         """V_P: the variance where the gallery is fixed; NaN with one person."""
-        return _unbiased(self.people) * float(self.own @ self.own)
+        return bias_factor("frr", self.people, math.nan) * float(self.own @ self.own)
 
     @property
     def gallery(self) -> float:
@@ -83,7 +85,7 @@ class SearchSums:
         joined, alone = self.holders.copy(), self.place < 0
         np.add.at(joined, self.place[~alone], self.own[~alone])
         total = float(joined @ joined) + float(self.own[alone] @ self.own[alone])
-        return max(_unbiased(self.crossed) * total - self.overlap, self.searched)
+        return max(bias_factor("frr", self.crossed, math.nan) * total - self.overlap, self.searched)
 
     def __sub__(self, other: SearchSums) -> SearchSums:
         key, inverse = np.unique(np.concatenate([self.key, other.key]), return_inverse=True)
@@ -95,11 +97,6 @@ class SearchSums:
             key=key.astype(np.int64),
             both=both.astype(np.float64),
         )
-
-
-def _unbiased(groups: float) -> float:
-    """G/(G−1), NaN for one group."""
-    return groups / (groups - 1.0) if groups > 1 else float("nan")
 
 
 def search_sums(
