@@ -14,7 +14,7 @@ from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
 from matchbound.data.comparisons import Comparisons, Source, group_of_identity
 from matchbound.data.labels import Coded, coded_labels, label_notes, merge
 from matchbound.data.values import as_numpy, check_finite
-from matchbound.errors import DataError, UsageError
+from matchbound.errors import DataError, UsageError, argument
 from matchbound.files.opening import Origin
 from matchbound.notes import Note, as_notes
 
@@ -201,13 +201,17 @@ class Embeddings(Source):
         return int(suspects.size - np.unique(rows, axis=0).shape[0])
 
     def findings(self) -> tuple[Note, ...]:
-        if not self.repeated:
-            return self.notes
-        text = (
-            f"{self.repeated} rows repeat another row exactly: the same instance entered twice gives perfect genuine "
-            "scores that mean nothing. Keep one of each"
-        )
-        return (*self.notes, Note("repeated", text))
+        notes, (rows, width) = [*self.notes], self.vectors.shape
+        if self.repeated:
+            text = (
+                f"{self.repeated} rows repeat another row exactly: the same instance entered twice gives perfect "
+                "genuine scores that mean nothing. Keep one of each"
+            )
+            notes.append(Note("repeated", text))
+        if rows == width and rows > 2 and np.allclose(self.vectors, self.vectors.T):
+            text = f"the vectors are a symmetric matrix: scores of pairs are read with {argument('reader', 'matrix')}"
+            notes.append(Note("matrix", text))
+        return tuple(notes)
 
     def take(self, rows: IntArray, identity: Coded | None = None) -> Embeddings:
         """Some rows; identities that no longer occur are gone.

@@ -63,14 +63,12 @@ _NAMED_SIDES = (
 _FEATURE = re.compile(r"^(?:feature|feat|f|x|v|e|d|dim|emb|embedding|vec|vector|encoding|pc|col)?_?(\d{1,9})$")
 # Parts that a caller can declare to be played by no column, and the words that such a column would be called.
 _OPTIONAL = {"genuine": _TRUTHS, "group": ("group",), "instance": WORDS["instance"], "cluster": WORDS["cluster"]}
+# The columns of either side.
+Sides = tuple[str, str]
 ROLES = (
     *("id_a", "id_b", "instance_a", "instance_b", "group_a", "group_b", "score", "genuine"),
     *("cluster", "identity", "instance", "group", "embedding"),
 )
-
-
-class UnknownColumnsError(DataError):
-    """The columns of a table are neither those of comparisons nor those of embeddings."""
 
 
 @dataclass(frozen=True)
@@ -81,12 +79,9 @@ class PairRoles:
     """
 
     score: str
-    id_a: str | None = None
-    id_b: str | None = None
-    instance_a: str | None = None
-    instance_b: str | None = None
-    group_a: str | None = None
-    group_b: str | None = None
+    ids: Sides | None = None
+    instances: Sides | None = None
+    groups: Sides | None = None
     genuine: str | None = None
     cluster: str | None = None
     distance: bool = False
@@ -100,8 +95,8 @@ class PairRoles:
 
     def labels(self) -> tuple[str, ...]:
         """The columns that hold labels."""
-        sides = (self.id_a, self.id_b, self.instance_a, self.instance_b, self.group_a, self.group_b, self.cluster)
-        return tuple(dict.fromkeys(name for name in (*sides, *self.truths) if name is not None))
+        sides = [*(self.ids or ()), *(self.instances or ()), *(self.groups or ())]
+        return tuple(dict.fromkeys([*sides, *self.truths, *([self.cluster] if self.cluster else [])]))
 
 
 @dataclass(frozen=True)
@@ -165,7 +160,7 @@ def find_roles(
     if roles is not None:
         return replace(roles, notes=(*roles.notes, *table.unused(roles)))
     role, lacks = table.missing()
-    raise UnknownColumnsError(
+    raise DataError(
         f"{source}: the columns {_list(names)} are not recognised: {lacks}; rename the columns, give "
         f"{argument(f'columns.{role}', ...)}, or name the {argument('reader')} of the tool that wrote the file"
     )
@@ -224,7 +219,7 @@ class _Columns:
             )
         return found[0] if found else None
 
-    def side_columns(self, stems: Iterable[str]) -> list[tuple[str, str]]:
+    def side_columns(self, stems: Iterable[str]) -> list[Sides]:
         """Pairs of columns that could hold one thing for either side, both spelled the same way."""
         found = (
             pair
@@ -236,7 +231,7 @@ class _Columns:
 
     def sides(
         self, role: str, usual: Sequence[str], stems: Sequence[str], *, strict: bool = True
-    ) -> tuple[tuple[str, str] | tuple[None, None], list[Note]]:
+    ) -> tuple[Sides | None, list[Note]]:
         """The two columns that hold one thing for either side, and a note where others could be it too.
 
         The `usual` spellings come first. Among others, a choice is an error, or, where not `strict`, a note.
@@ -249,7 +244,7 @@ class _Columns:
         possible = self.side_columns(stems)
         first = self.side_columns(usual) or possible
         if not first:
-            return (None, None), []
+            return None, []
         if len(first) > 1 and strict:
             raise DataError(
                 f"{self.source}: {' or '.join(f'{a!r} and {b!r}' for a, b in first[:4])} could each be {one} and "
@@ -271,11 +266,11 @@ class _Columns:
             people, samples = tuple(word for word in people if word != "id"), (*samples, "id")
         ids, more = self.sides("id", [word for word in ("id", "identity") if word in people], people)
         truths = [self.given["genuine"]] if "genuine" in self.given else self.called(_TRUTHS)
-        if ids[0] is None and not truths:
+        if ids is None and not truths:
             return None
         cluster = None
-        instances, others = self.sides("instance", ("instance",), samples, strict=ids[0] is None)
-        if ids[0] is None and instances[0] is None:
+        instances, others = self.sides("instance", ("instance",), samples, strict=ids is None)
+        if ids is None and instances is None:
             cluster, more = self.cluster()
         groups, _ = self.sides("group", ("group",), ("group", "group_id"))
         if group is not None:
@@ -288,7 +283,9 @@ class _Columns:
             groups = found[0] if found else self.group_of_side(self.spelled(group, " to group by"))
         return PairRoles(
             score,
-            *(ids[0], ids[1], instances[0], instances[1], groups[0], groups[1]),
+            ids,
+            instances,
+            groups,
             genuine=truths[0] if truths else None,
             cluster=cluster,
             distance=plain(score) in WORDS["distance"],
@@ -296,7 +293,7 @@ class _Columns:
             notes=(*notes, *more, *others),
         )
 
-    def group_of_side(self, name: str) -> tuple[str, str]:
+    def group_of_side(self, name: str) -> Sides:
         """A column for both sides, or, where it is that of one side, with its counterpart."""
         parts = plain(name).split("_")
         for one, other in (*_SIDES, *_NAMED_SIDES):

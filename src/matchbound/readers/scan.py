@@ -16,7 +16,7 @@ from matchbound.errors import DataError, argument, plainly
 from matchbound.files.opening import MAX_BYTES, Input, Origin, is_address, local_path, open_input, own_name
 from matchbound.notes import Note
 from matchbound.readers.parquet import batches, check_size, open_parquet, place
-from matchbound.readers.roles import PairRoles, find_roles
+from matchbound.readers.roles import PairRoles, Sides, find_roles
 from matchbound.readers.tables import Contradictions, Table, distance_note
 from matchbound.readers.text import checked_blocks, read_header, split_header, table_layout, text_place
 
@@ -154,7 +154,7 @@ def scan_scores(path: str | os.PathLike[str] | ScoreFile) -> ScoreScan:
     """Open a Parquet, CSV or TSV table of comparisons, in a file or at an address, for reading in batches."""
     source = path if isinstance(path, ScoreFile) else ScoreFile(os.fspath(path))
     parts = _open(source, source.inputs())
-    roles, id_a, id_b = parts[0].roles, parts[0].id_a, parts[0].id_b
+    roles, (id_a, id_b) = parts[0].roles, parts[0].ids
 
     def scored() -> Iterator[ScoreBatch]:
         contradictions = Contradictions()
@@ -178,12 +178,12 @@ def scan_groups(source: ScoreFile, group: str | None = None) -> dict[str, str]:
     """
     parts = _open(source, source.inputs(), group or source.group)
     name, roles = parts[0].source.name, parts[0].roles
-    if roles.group_a is None or roles.group_b is None:
+    if roles.groups is None:
         raise DataError(
             f"{name}: the table names no group: it has no columns group_a and group_b. Give "
             f"{argument('group')} (a column) or {argument('people')} (a table of people)"
         )
-    sides = (parts[0].id_a, roles.group_a), (parts[0].id_b, roles.group_b)
+    sides = tuple(zip(parts[0].ids, roles.groups, strict=True))
     known: dict[str, str] = {}
     for table in (table for part in parts for table in part.tables([name for side in sides for name in side])):
         for identity, label in (pair for a, b in sides for pair in _distinct(table.coded(a), table.coded(b))):
@@ -209,8 +209,7 @@ class _Part:
 
     source: Input
     roles: PairRoles
-    id_a: str
-    id_b: str
+    ids: Sides
     header: tuple[Sequence[str], str, int] | None = None
     schema: Any = None
     rows: int = 0
@@ -256,11 +255,11 @@ def _open(table: ScoreFile, sources: Sequence[Input], group: str | None = None) 
         else:
             raise DataError(f"{source.name} holds no table of scores; give Parquet, CSV or TSV")
         roles = find_roles(names, source.name, columns=table.columns, group=group)
-        if not isinstance(roles, PairRoles) or roles.id_a is None or roles.id_b is None:
+        if not isinstance(roles, PairRoles) or roles.ids is None:
             raise DataError(f"{source.name}: a table is read in batches when it has two identity columns and a score")
         if parts and roles != parts[0].roles:
             raise DataError(f"{source.name}: its columns differ from those of {parts[0].source.name}")
-        parts.append(_Part(source, roles, roles.id_a, roles.id_b, **found))
+        parts.append(_Part(source, roles, roles.ids, **found))
     return parts
 
 
@@ -295,7 +294,7 @@ def plain_parquet(table: ScoreFile) -> PlainParquet | None:
     if any(source.kind != "parquet" or source.path is None or GLOB & set(str(source.path)) for source in sources):
         return None
     parts = _open(table, sources)
-    roles, ids = parts[0].roles, (parts[0].id_a, parts[0].id_b)
+    roles, ids = parts[0].roles, parts[0].ids
     kinds = {_kind(part.schema.field(name).type) for part in parts for name in ids}
     scores = {_kind(part.schema.field(roles.score).type) for part in parts}
     # an engine that ignores case could take one column for another

@@ -22,7 +22,7 @@ from matchbound.files.opening import Input, opened_inputs
 from matchbound.notes import Note
 from matchbound.readers.infer import infer_identities
 from matchbound.readers.options import Options
-from matchbound.readers.roles import DECISIONS, PairRoles, RowRoles, plain
+from matchbound.readers.roles import DECISIONS, PairRoles, RowRoles, Sides, plain
 
 T = TypeVar("T")
 
@@ -131,6 +131,10 @@ class Table:
         except UnicodeDecodeError:
             raise DataError(f"{self.source}: the column {name!r} holds text that is not UTF-8") from None
         return coded_values(words, values_of(column.indices), subject)
+
+    def both(self, sides: Sides | None) -> tuple[Coded, Coded] | None:
+        """The columns of labels of either side; None where there are none."""
+        return None if sides is None else (self.coded(sides[0]), self.coded(sides[1]))
 
     def keep(self, names: Sequence[str]) -> None:
         """Forget all other columns: what was made of them has the room."""
@@ -241,18 +245,15 @@ def build_comparisons(
     if options.distance is None and roles.distance:
         notes.append(distance_note(roles.score))
     notes += roles.notes
-    groups = instances = None
-    if roles.group_a is not None and roles.group_b is not None:
-        groups = table.coded(roles.group_a), table.coded(roles.group_b)
-    ids = [table.coded(name) for name in (roles.id_a, roles.id_b) if name is not None]
-    if roles.instance_a is not None and roles.instance_b is not None:
-        names, (first, second) = merge(table.coded(roles.instance_a), table.coded(roles.instance_b), narrow=True)
+    ids, groups, instances = table.both(roles.ids), table.both(roles.groups), None
+    if roles.instances is not None:
+        names, (first, second) = merge(*map(table.coded, roles.instances), narrow=True)
         instances = names, first, second
     cluster = None if roles.cluster is None else table.coded(roles.cluster)
     table.keep(roles.truths)
-    if ids:
+    if ids is not None and roles.ids is not None:
         identities, (a, b) = merge(*ids)
-        notes += [*ids[0].notes(str(roles.id_a)), *ids[1].notes(str(roles.id_b))]
+        notes += [note for column, name in zip(ids, roles.ids, strict=True) for note in column.notes(name)]
         contradictions = Contradictions()
         contradictions.look(table, roles, Coded(identities, a), Coded(identities, b))
         notes += contradictions.notes()
@@ -274,14 +275,7 @@ def build_comparisons(
     return named(
         table.source,
         lambda: Comparisons.from_codes(
-            identities,
-            a,
-            b,
-            score,
-            distance=small_is_same,
-            instances=instances,
-            groups=groups,
-            notes=notes,
+            identities, a, b, score, distance=small_is_same, instances=instances, groups=groups, notes=notes
         ),
     )
 

@@ -29,7 +29,7 @@ from matchbound.readers.text import (
 )
 
 # A trial list names two instances and says whether they show one identity.
-TRIALS = PairRoles("score", instance_a="instance_a", instance_b="instance_b", genuine="genuine")
+TRIALS = PairRoles("score", instances=("instance_a", "instance_b"), genuine="genuine")
 _SPEAKER = re.compile(r"^id\d+$")
 # What the columns of a list of template pairs are called; a first line of other words is a pair.
 _TEMPLATES = (
@@ -51,7 +51,7 @@ _SRE_LINES = {
     "genuine": ("model segment genuine", "model segment side genuine"),
     "score": ("model segment score", "model segment side score", "_0 _1 _2 _3 model segment side _7 score"),
 }
-_WITH_INSTANCES = PairRoles("score", "id_a", "id_b", "instance_a", "instance_b")
+_WITH_INSTANCES = PairRoles("score", ("id_a", "id_b"), ("instance_a", "instance_b"))
 CHECK_EVERY = 100_000
 # The instance that a four-column file compares with: the one model of the claimed identity.
 MODEL = "(model)"

@@ -80,10 +80,10 @@ def read_splink(inputs: Sequence[Input], options: Options) -> Comparisons:
         return _clustered(table, tables[1], values, options, notes)
     left, right = _records(table, unique_id)
     table = table.with_labels(record_l=left, record_r=right)
-    roles = PairRoles(chosen, instance_a="record_l", instance_b="record_r")
+    roles = PairRoles(chosen, instances=("record_l", "record_r"))
     entity = truth or next((name for name in CLUSTERS if f"{name}_l" in table.names), None)
     if entity is not None:
-        roles = replace(roles, id_a=table.need(f"{entity}_l"), id_b=table.need(f"{entity}_r"))
+        roles = replace(roles, ids=(table.need(f"{entity}_l"), table.need(f"{entity}_r")))
     else:
         if len(tables) == 1:
             genuine = _genuine(table)
