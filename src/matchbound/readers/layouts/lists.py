@@ -19,14 +19,7 @@ from matchbound.readers.arrays import load_npy
 from matchbound.readers.options import Options
 from matchbound.readers.roles import PairRoles, assigned, plain
 from matchbound.readers.tables import GENUINE_WORDS, Table, build_comparisons, check_unseen, once
-from matchbound.readers.text import (
-    as_float,
-    first_line,
-    load_text_table,
-    read_delimited,
-    read_list,
-    split_line,
-)
+from matchbound.readers.text import as_float, first_line, load_text_table, read_delimited, read_list, split_line
 
 # A trial list names two instances and says whether they show one identity.
 TRIALS = PairRoles("score", instances=("instance_a", "instance_b"), genuine="genuine")
@@ -196,11 +189,7 @@ def _files(inputs: Sequence[Input], reader: str, options: Options) -> tuple[Inpu
 
 
 def _comparisons(
-    table: Table,
-    score_file: Input | None,
-    identity: Callable[[str], str] | None,
-    reader: str,
-    options: Options,
+    table: Table, score_file: Input | None, identity: Callable[[str], str] | None, reader: str, options: Options
 ) -> Comparisons:
     """Comparisons from trials whose scores are in the list, in a file in its order, or in a file with names."""
     may_miss = options.missing != "error"

@@ -234,12 +234,7 @@ def _coverage(score: FloatArray, labelled: BoolArray, complete: bool) -> list[No
 
 
 def _labelled(
-    table: Table,
-    labels: Table,
-    records: tuple[Coded, Coded],
-    score: FloatArray,
-    options: Options,
-    notes: list[Note],
+    table: Table, labels: Table, records: tuple[Coded, Coded], score: FloatArray, options: Options, notes: list[Note]
 ) -> tuple[IntArray, BoolArray]:
     """The predictions that have a label, and their labels; what is lost is added to the notes.
 
