@@ -88,3 +88,10 @@ def test_linked_data_sets_lose_no_pairs_within_one(tmp_path: Path) -> None:
         "across": (3, ["not-proposed", "within-datasets"]),
         "within": (4, ["not-proposed", "column-chosen"]),
     }
+
+
+def test_a_matrix_of_scores_is_not_vectors() -> None:
+    vectors = np.random.default_rng(1).standard_normal((8, 5))
+    who = list("aabbccdd")
+    assert not mb.Embeddings(vectors, who).findings()
+    assert [note.code for note in mb.Embeddings(vectors @ vectors.T, who).findings()] == ["matrix"]
