@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -178,3 +179,16 @@ def test_reader_options_reach_the_reader(tmp_path: Path, capsys: pytest.CaptureF
     given = [word for option in named for word in ("--option", option)]
     document = run_json(capsys, *command, *given)
     assert [row["errors"] for row in document["results"]] == [1, 0]
+
+
+@pytest.mark.parametrize("verb", ["check", "evaluate --threshold 0.5"])
+def test_an_option_that_the_verb_lacks_is_named_with_a_verb_that_has_it(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    owner = np.repeat(np.arange(31), [60, *[2] * 30])
+    path = tmp_path / "uneven.npz"
+    np.savez(path, embeddings=np.random.default_rng(0).normal(size=(owner.size, 8)), identity=owner)
+    assert main([*verb.split(), str(path)]) == 0
+    shown = capsys.readouterr()
+    (told, *_) = re.findall(r"\(--weighting identities([^)]*)\)", " ".join((shown.out + shown.err).split()))
+    assert told == ("" if "evaluate" in verb else " of matchbound evaluate")

@@ -180,7 +180,11 @@ def _as_option(name: str, value: str) -> str:
     if name in OPTIONS.split() or not value:
         value = "" if value == "True" else value
         word = {"n_resamples": "resamples", "rng": "seed"}.get(name, name)
-        return f"--{word} {value}".rstrip() if name in OPTIONS.split() or word != name else name
+        if name not in OPTIONS.split() and word == name:
+            return name
+        known = RUN.get(Run()).arguments
+        elsewhere = "" if word in known or known.get("verb") != "check" else " of matchbound evaluate"
+        return f"--{word} {value}".rstrip() + elsewhere
     table, dot, keys = name.partition(".")
     given = "" if value == "None" else value
     return " ".join(f"--option {table}{dot}{key}={given}" for key in keys.split("+"))

@@ -33,8 +33,7 @@ def protocol(
     kind: Literal["impostor", "genuine"] = "impostor",
     scores: bool = False,
     seed: opt.Seed = 0,
-    similarity: Annotated[Literal["cosine", "dot", "euclidean"], Parameter(group=opt.FILES)] = "cosine",
-    reader: opt.Reader = None,
+    reading: opt.Reading = opt.READING,
     format: Annotated[Literal["table", "json", "csv"], Parameter(group=opt.OUTPUT)] = "table",
     quiet: opt.Quiet = False,
 ) -> Outcome:
@@ -46,7 +45,6 @@ def protocol(
         output: The list of comparisons: .csv or .parquet.
         kind: impostor comparisons for FAR, genuine ones for FRR.
         scores: Score the comparisons too, ready for evaluate.
-        similarity: How embeddings are compared.
         format: Output format of the summary.
     """
     from matchbound.data.embeddings import Embeddings
@@ -55,8 +53,8 @@ def protocol(
 
     if Path(output).suffix.lower() not in (".csv", ".parquet"):
         raise UsageError(f"--output must end in .csv or .parquet; got {output}")
-    listed = read_instances(file) if reader is None else None
-    data = opt.Reading(similarity=similarity, reader=reader).load((file,)) if listed is None else None
+    listed = read_instances(file) if reading.reader is None else None
+    data = reading.load((file,)) if listed is None else None
     if data is None and scores:
         raise UsageError(f"--scores needs embeddings, and {file} lists instances only")
     if isinstance(data, Embeddings):
