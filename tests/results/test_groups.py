@@ -365,6 +365,9 @@ def test_arguments() -> None:
         by_group([1, 2], threshold=0.4)  # type: ignore[arg-type]
     with pytest.raises(mb.DataError, match="less than one error"):
         by_group(data, far=1e-9)
+    for clusters in (None, [0, 0, 1]):
+        with pytest.raises(mb.DataError, match="do not say who was compared"):
+            by_group(mb.Comparisons.from_labels([1, 0, 0], [0.1, 0.2, 0.3], groups=clusters), 0.4)
     rates = by_group(data, threshold=0.4)
     with pytest.raises(mb.UsageError, match="no group 'z'"):
         rates["z"]

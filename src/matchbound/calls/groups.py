@@ -13,7 +13,7 @@ from matchbound.counting.recount import Recount
 from matchbound.counting.run import Executor, Progress, RunOptions
 from matchbound.counting.sources import AnySource, recount_of, source_of
 from matchbound.counts.tally import Tally
-from matchbound.data.comparisons import Comparisons
+from matchbound.data.comparisons import CLUSTERED, Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError, argument
 from matchbound.notes import Note
@@ -84,6 +84,11 @@ def by_group(
             data = each[0]
             group = tuple(dict(zip(one.identities, one.identity_labels(None), strict=True)) for one in each)
     data = source_of(data)
+    if isinstance(data, Comparisons) and (data.anonymous or CLUSTERED in data.notes):
+        raise DataError(
+            "these data have labels and scores, and do not say who was compared with whom: rates by group of people "
+            "need the identities on both sides"
+        )
     notes = list(data.findings())
     if people is not None:
         columns = [group] if isinstance(group, str) else list(group or ())
