@@ -278,6 +278,9 @@ def test_the_real_report(tmp_path: Path) -> None:
     assert made.verdicts[0]["claim"] == "FAR below 5% at threshold 0.5"
     assert "FAR below 5% at threshold 0.5" in made.html  # what is saved has the verdicts too
     assert Settings.read({"far": "1%, 0.001", "threshold": "0.5"}).far == (0.01, 0.001)
+    for typed in ({"threshold": "0,5"}, {"far": "0,1%"}):
+        with pytest.raises(UsageError, match="with a point"):
+            Settings.read(typed)
     with pytest.raises(UsageError, match="needs a threshold"):
         maker(READING, 0)({"file": [str(tmp_path / "audit.csv")]}, Settings(claim=("far < 5%",)), lambda d, t: None)
 

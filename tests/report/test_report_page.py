@@ -422,7 +422,33 @@ def test_write_report_says_what_it_can_write(tmp_path: Path) -> None:
         write_report(tmp_path / "r.pdf", data)
     with pytest.raises(mb.UsageError, match="the file to write first"):
         write_report(data, "r.html")  # type: ignore[arg-type]
+    for wrong, match in (({"terms": "Plain"}, "plain or iso"), ({"failures": (3, 150)}, "must be Failures")):
+        with pytest.raises(mb.UsageError, match=match):
+            write_report(tmp_path / "r.md", data, **wrong)
     assert list(tmp_path.iterdir()) == []
+    assert make_report(data, claims="eer<5%").verdicts[0][0].metric == "eer"
+
+
+def test_a_page_about_nobody_lists_no_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(0)
+    same, score = rng.random(400) < 0.4, rng.normal(size=400)
+    data = mb.Comparisons.from_labels(same, score + same)
+    text = render(make_report(data, threshold=0.5), "markdown")
+    assert "| People |" not in text
+    assert "drive the uncertainty" not in text
+    table = tmp_path / "ys.csv"
+    table.write_text("y_true,y_score,sex\n" + "".join(f"{int(y)},{s},f\n" for y, s in zip(same, score, strict=True)))
+    assert main(["report", str(table), "--group", "sex", "--threshold", "0.5", "-o", str(tmp_path / "r.md")]) == 2
+    assert "no groups" in capsys.readouterr().err
+
+
+def test_the_summary_is_about_the_strictest_far_that_the_data_support() -> None:
+    rng = np.random.default_rng(1)
+    who = rng.integers(0, 40, (20_000, 2))
+    same = who[:, 0] == who[:, 1]
+    data = mb.Comparisons(who[:, 0], who[:, 1], np.where(same, 5.0, 0.0) + rng.normal(size=20_000))
+    report = make_report(data)  # no point has ten false rejects
+    assert report.points[report.focus].target == 1e-3
 
 
 @pytest.mark.shared

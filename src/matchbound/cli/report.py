@@ -70,9 +70,12 @@ def report(
     if gallery is not None and probes is not None:
         enrolled = reading.load_embeddings("gallery", [gallery])
         searches = search(enrolled, reading.load_embeddings("probes", [probes]), workers=running.workers)
+    data = in_memory(data)
+    if (group or people) and attribute is None and data.group is None:
+        raise UsageError("the data name nobody, so that there are no groups: leave out --group")
     with running.started() as how:
         made = make_report(
-            in_memory(data),
+            data,
             far=far or None,
             threshold=threshold or None,
             level=interval.level,

@@ -23,5 +23,7 @@ def render(report: Report | Document, form: str = "html", terms: Terms = "plain"
     forms = {"html": to_html, "markdown": to_markdown, "latex": to_latex, "text": to_text}
     if form not in forms:
         raise UsageError(f"format must be html, markdown, latex or text; got {form!r}")
+    if terms not in ("plain", "iso"):
+        raise UsageError(f"terms must be plain or iso; got {terms!r}")
     with speaking(terms):
         return forms[form](report if isinstance(report, Document) else report.document())

@@ -331,7 +331,9 @@ def _square(x: float, y: float, half: float) -> str:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 1]}…"
+    """A long name without its middle: names of groups often differ in their ends."""
+    half = NAME_LENGTH // 2
+    return name if len(name) <= NAME_LENGTH else f"{name[:half]}…{name[-half:]}"
 
 
 def _points(x: FloatArray, y: FloatArray) -> str:

@@ -220,9 +220,12 @@ def make_report(
     tail_of(level, "two-sided")
     data = in_memory(data)
     method, weighting = named(method, Rate.methods), named(weighting, WEIGHTINGS, "weighting")
+    if failures is not None and not isinstance(failures, Failures):
+        raise UsageError(f"failures must be Failures, as Failures.from_counts makes them; got {failures!r:.60}")
     if weighting == "identities" and failures is not None:
         raise UsageError("GFAR and GFRR are of pooled comparisons: leave out the failures, or the weighting")
     asked, grouped = number_list("threshold", threshold), group is not None or data.group is not None
+    claims = [claims] if isinstance(claims, str) else claims
     statements = [(text, parse_claim(text)) for text in claims]
     of_groups = [item for item in statements if "groups" in METRICS[item[1].metric].read]
     if any("rates" in METRICS[statement.metric].read for _, statement in statements) and not asked:
@@ -332,7 +335,10 @@ def _points(
         general = rates.generalised(failures) if failures is not None else None
         failed = () if general is None else (settings.stated(general.gfar), settings.stated(general.gfrr))
         points.append(Point(target, rates.threshold, reading, *both, *failed))
-    fewest = [(point.far.estimate, min(point.far.errors or 0, point.frr.errors or 0)) for point in points]
+    errors = [(point.far.errors or 0, point.frr.errors or 0) for point in points]
+    if all(min(both) < FEW_ERRORS for both in errors):
+        errors = [(accepts, accepts) for accepts, _ in errors]  # an FRR of few errors has its bound
+    fewest = [(point.far.estimate, min(both)) for point, both in zip(points, errors, strict=True)]
     focus = 0 if series else best_supported(fewest)
     return points, wanted[focus][0], focus
 

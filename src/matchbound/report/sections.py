@@ -39,6 +39,7 @@ OFTEN = 0.2
 def document(report: Report) -> Document:
     """The report, in the terms that are spoken."""
     facts = tuple((capital(what), value) for what, value in description_rows(report.description))
+    named = not report.curve.recount.anonymous
     sections = [
         _summary(report),
         _explore(report),
@@ -46,13 +47,13 @@ def document(report: Report) -> Document:
         *([] if report.groups is None else [_groups(report, report.groups)]),
         *([] if report.systems is None else [_systems(report, report.systems)]),
         *report.searches,
-        _drivers(report),
+        *([_drivers(report)] if named else []),
         Section("data", "The data", facts=facts),
         Section("method", "How the numbers were made", facts=tuple(method_facts(report))),
     ]
     d = report.description
     comparisons = f"{count_text(d.n_genuine)} genuine, {count_text(d.n_impostor)} impostor"
-    about = [("People", count_text(d.n_identities)), ("Comparisons", comparisons)]
+    about = [*([("People", count_text(d.n_identities))] if named else []), ("Comparisons", comparisons)]
     eyebrow = f"Error rates with {level_text(report.level)} intervals"
     return with_source(report.title, sections, report.provenance, eyebrow, about)
 

@@ -93,6 +93,8 @@ class Settings:
                 words = re.split("[;\n]" if item.name == "claim" else "[;,]", str(value or ""))
                 values[item.name] = tuple(word.strip() for word in words if word.strip())
         for name, label, read in (("threshold", "Thresholds", float), ("far", "FARs", typed_number)):
+            if re.search(r"\d,\d", str(given.get(name, ""))):  # a decimal comma, or a comma between two numbers
+                raise UsageError(f"{label}: write 0.5 with a point, and a space after a comma between two numbers")
             try:
                 values[name] = tuple(map(read, values[name]))
             except ValueError:
