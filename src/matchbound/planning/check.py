@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from shlex import quote
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -55,17 +55,21 @@ class Advice:
         return {**bounds, "next": list(self.commands)}
 
 
-def some_pairs(data: Embeddings, kind: Literal["genuine", "impostor"], most: int) -> Comparisons | None:
-    """Comparisons of embeddings, all of one kind or `most` that are spread over the people; None where there are none.
-
-    Their scores are for bounds and for a threshold to begin with: a rate is estimated from all comparisons.
-    """
-    total = int((data.instance_counts * (data.instance_counts - 1) // 2).sum())
-    if kind == "impostor":
-        total = len(data) * (len(data) - 1) // 2 - total
-    if not total:
+def genuine_pairs(data: Embeddings, most: int) -> Comparisons | None:
+    """The genuine comparisons of embeddings, or `most` that are spread over the people; None where there are none."""
+    if not data.n_genuine:
         return None
-    return score_protocol(design_protocol(data.identities[data.codes], budget=min(total, most), kind=kind), data)
+    shown = data.identities[data.codes]
+    return score_protocol(design_protocol(shown, budget=min(data.n_genuine, most), kind="genuine"), data)
+
+
+def typical_scores(data: Embeddings) -> list[float]:
+    """Median genuine and impostor scores, where there are such pairs: for a threshold to begin with, not for a rate."""
+    genuine = genuine_pairs(data, SAMPLED)
+    first, second = np.random.default_rng(0).integers(0, max(len(data), 1), (2, SAMPLED))
+    apart = data.codes[first] != data.codes[second]
+    impostor = data.score_pairs(first[apart], second[apart])
+    return [float(np.median(scores)) for scores in (() if genuine is None else genuine.score, impostor) if len(scores)]
 
 
 def lowest_rates(data: Comparisons | Embeddings, level: float, seed: int = 0) -> dict[str, float | None]:
@@ -74,7 +78,7 @@ def lowest_rates(data: Comparisons | Embeddings, level: float, seed: int = 0) ->
     They are those of `evaluate`. Not all impostor pairs of many embeddings are scored for this: correlations come from
     some of the people, and what was compared from all of them.
     """
-    genuine: Comparisons | None = data if data.kind == "comparisons" else some_pairs(data, "genuine", MOST_PAIRS)
+    genuine: Comparisons | None = data if data.kind == "comparisons" else genuine_pairs(data, MOST_PAIRS)
     impostor = data
     if data.kind == "embeddings" and len(data) > MOST_ROWS:
         order = np.random.default_rng(seed).permutation(data.n_identities)
@@ -127,8 +131,7 @@ def advise(
     # a threshold to begin with lies between the medians of genuine and impostor scores
     medians = [scores[1] for scores in (d.genuine_scores, d.impostor_scores) if scores is not None]
     if isinstance(data, Embeddings):
-        some = (some_pairs(data, "genuine", SAMPLED), some_pairs(data, "impostor", SAMPLED))
-        medians = [float(np.median(pairs.score)) for pairs in some if pairs is not None]
+        medians = typical_scores(data)
         if len(medians) == 2:
             both = f"genuine around {medians[0]:.3g}, impostor around {medians[1]:.3g}"
             supports.append(f"Scores ({d.similarity}) of some pairs: {both}.")
