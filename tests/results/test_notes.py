@@ -51,7 +51,7 @@ def test_a_note_about_something_keeps_its_code() -> None:
 def test_plain_text_becomes_a_note() -> None:
     own = mb.Note("mine", "a")
     assert [(note.code, note.text) for note in as_notes([own, "b"])] == [("mine", "a"), ("given", "b")]
-    data = mb.Embeddings(np.eye(4), ["a", "a", "b", "b"], notes=["taken in a studio"])
+    data = mb.Embeddings(np.eye(4, 5), ["a", "a", "b", "b"], notes=["taken in a studio"])
     assert [(note.code, note.text) for note in data.findings()] == [("given", "taken in a studio")]
 
 
