@@ -134,15 +134,12 @@ def test_the_group_of_identities(table: Path, tmp_path: Path) -> None:
         mb.by_group(mb.scan(table), 0.8, group={"p1": "f"})
 
 
-def test_what_needs_scores_in_order_says_so(table: Path) -> None:
-    with pytest.raises(mb.UsageError, match="give a threshold, or use read"):
-        mb.by_group(mb.scan(table, group="sex"), far=0.1)
-
-
-def test_groups_of_a_table_on_disk_have_the_default_interval(tmp_path: Path) -> None:
+@pytest.mark.parametrize("at", [{"threshold": 0.8}, {"far": 0.1}])
+def test_groups_of_a_table_on_disk_have_the_default_interval(tmp_path: Path, at: dict[str, float]) -> None:
+    """Also at the threshold of a FAR, which comes from the whole curve."""
     table = write(tmp_path / "plain.csv", scores(3, 3000, 60, instances=False))
-    there = mb.by_group(mb.scan(table, group="sex"), 0.8)["f"].far
-    here = mb.by_group(mb.read(table, group="sex"), 0.8)["f"].far
+    there = mb.by_group(mb.scan(table, group="sex"), **at)["f"].far
+    here = mb.by_group(mb.read(table, group="sex"), **at)["f"].far
     assert (there.errors, there.comparisons) == (here.errors, here.comparisons)
     assert there.interval("latent").method == "latent"
     assert tuple(there.interval("latent")) == pytest.approx(tuple(here.interval("latent")), rel=1e-9)
@@ -208,6 +205,7 @@ def test_the_commands_give_the_same_for_large_tables(
         ["compare", one, two, one, "--threshold", "0.8"],
         ["groups", plain, "--threshold", "0.8", "--group", "sex"],
         ["groups", plain, "--threshold", "0.8", "--group", "sex", "--group", "age"],
+        ["groups", plain, "--far", "0.1", "--group", "sex"],
     ]
 
     def run(command: list[str]) -> Any:
@@ -226,8 +224,6 @@ def test_the_commands_give_the_same_for_large_tables(
             for key, value in theirs.items():
                 expected_value = pytest.approx(value, rel=1e-9, abs=1e-15) if isinstance(value, float) else value
                 assert mine[key] == expected_value, (command, key)
-    assert main(["groups", one, "--far", "0.1", "--group", "sex", "-q"]) == 2
-    assert "give a threshold" in capsys.readouterr().err
     monkeypatch.setattr(loading, "physical_memory", lambda: 10_000.0)
     assert main(["compare", one, two, "--far", "0.1", "-q"]) == 1
     assert "whole table in memory" in capsys.readouterr().err
