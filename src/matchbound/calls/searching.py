@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -354,21 +352,6 @@ def search_records(
                 number = replace(number, gallery=gallery_named(target))
             records.append(number.record(number.interval(_method(number, method), level)))
     return records
-
-
-def printed(records: Sequence[Record], *, distance: bool) -> list[Record]:
-    """Records for a table: thresholds for an FPIR are rounded, to six digits, to where no more searches return anybody.
-
-    They lie just beyond a score that must not be reached, so that rounding to the nearest would let it in.
-    """
-
-    def stricter(threshold: float) -> float:
-        exact = Decimal(threshold)
-        last = Decimal(1).scaleb(exact.adjusted() - 5)
-        return float(exact.quantize(last, ROUND_FLOOR if distance else ROUND_CEILING))
-
-    known = [r["metric"] == "fnir@fpir" and math.isfinite(r["threshold"] or math.inf) for r in records]
-    return [r | {"threshold": stricter(r["threshold"])} if at else r for r, at in zip(records, known, strict=True)]
 
 
 def _method(number: Number, method: str) -> str:

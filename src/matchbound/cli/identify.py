@@ -72,9 +72,9 @@ def identify(
         hubs: List this many of the enrolled people who receive most false hits (names people).
         report: Write a page (.html) or tables (.md) about the searches to this file too.
     """
-    from matchbound.calls.searching import compare_searches, printed, search, search_claim, search_records
+    from matchbound.calls.searching import compare_searches, search, search_claim, search_records
     from matchbound.readers.candidates import read_candidates
-    from matchbound.show.columns import hubs_table, number_table, search_comparison_table, search_group_tables
+    from matchbound.show.columns import hubs_table, number_table, printed, search_comparison_table, search_group_tables
     from matchbound.show.section import Section
 
     at, ranks = threshold or [], rank or [1]

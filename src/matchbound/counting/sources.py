@@ -25,8 +25,8 @@ def source_of(data: AnySource | Readable) -> AnySource:
             raise DataError(f"there are no comparisons: {len(source)} embeddings make no pair")
     elif not isinstance(source, ScoreFile):
         raise UsageError(
-            f"data must be Comparisons or Embeddings, a data frame, a file or a list of files (see matchbound.read, and "
-            f"Comparisons.from_labels for arrays of labels and scores); got {type(source).__name__}"
+            f"data must be Comparisons or Embeddings, a data frame, a file or a list of files (see matchbound.read, "
+            f"and Comparisons.from_labels for arrays of labels and scores); got {type(source).__name__}"
         )
     return source
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from matchbound._version import __version__
-from matchbound.calls.searching import compare_searches, printed, search_claim, search_records
+from matchbound.calls.searching import compare_searches, search_claim, search_records
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note, heard
 from matchbound.report.page import number_list
@@ -18,6 +18,7 @@ from matchbound.results.searches import CurveKind, SearchCurve, Searches
 from matchbound.show.columns import (
     hubs_table,
     number_table,
+    printed,
     search_comparison_table,
     search_group_tables,
     sizes_table,

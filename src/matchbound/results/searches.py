@@ -111,7 +111,7 @@ class Searches(Judged, Shown):
         return [record for number in numbers for record in number.to_records()] or [rest]
 
     def _tables(self) -> list[Table]:
-        from matchbound.show.columns import number_table
+        from matchbound.show.columns import number_table, printed
 
         records = self.to_records()
         if "metric" not in records[0]:
@@ -120,7 +120,7 @@ class Searches(Judged, Shown):
             f"{self.gallery_size:,} people enrolled; {self.n_mated:,} searches with a mate and {self.n_nonmated:,} "
             f"without; 95% intervals for a random gallery."
         )
-        return [replace(number_table(records), note=text)]
+        return [replace(number_table(printed(records, distance=self.lists.distance)), note=text)]
 
     @property
     def gallery_size(self) -> int:

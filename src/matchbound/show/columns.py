@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -157,6 +158,21 @@ def number_table(records: Sequence[Record]) -> Table:
     if searched:
         notes.append(f"For a {last['target']} gallery; {count_text(last['gallery'])} people are enrolled.")
     return table(records, columns, note=intervals_note(records, " ".join(notes)))
+
+
+def printed(records: Sequence[Record], *, distance: bool) -> list[Record]:
+    """Records for a table: thresholds for an FPIR are rounded, to six digits, to where no more searches return anybody.
+
+    They lie just beyond a score that must not be reached, so that rounding to the nearest would let it in.
+    """
+
+    def stricter(threshold: float) -> float:
+        exact = Decimal(threshold)
+        last = Decimal(1).scaleb(exact.adjusted() - 5)
+        return float(exact.quantize(last, ROUND_FLOOR if distance else ROUND_CEILING))
+
+    known = [r["metric"] == "fnir@fpir" and math.isfinite(r["threshold"] or math.inf) for r in records]
+    return [r | {"threshold": stricter(r["threshold"])} if at else r for r, at in zip(records, known, strict=True)]
 
 
 def intervals_note(records: Sequence[Record], also: str = "") -> str | None:
