@@ -64,7 +64,7 @@ class TestWhichMethod:
             assert made.low < rate.estimate < made.high
 
     def test_nothing_to_count_again_falls_back(self) -> None:
-        from matchbound.results.error_rates import error_rates
+        from matchbound.results.rates import error_rates
 
         data = mb.demo_data()
         rates = error_rates(mb.tally(data, [0.6]))[0]

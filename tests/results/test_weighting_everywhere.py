@@ -16,7 +16,7 @@ import matchbound as mb
 from matchbound import results
 from matchbound.cli import main
 from matchbound.report import render
-from matchbound.results.bands import limits_at
+from matchbound.results.roc import limits_at
 from strategies import comparisons, tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")

@@ -20,7 +20,7 @@ from matchbound.counting.recount import rank_scores, tally_comparisons
 from matchbound.counts.tally import AllPairs
 from matchbound.errors import DataError
 from matchbound.results import latent
-from matchbound.results.bands import limits_at
+from matchbound.results.roc import limits_at
 from matchbound.stats.latent.fit import (
     clusters_of,
     correlations_at,

@@ -24,11 +24,9 @@ from matchbound.data.matching import Matched, match
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.readers.read import Readable, in_memory
-from matchbound.results.comparison import Comparison, SystemsTable
-from matchbound.results.difference import IdentityDifference, RateDifference, SystemDifference
-from matchbound.results.error_rates import error_rates
+from matchbound.results.comparison import Comparison, IdentityDifference, RateDifference, SystemDifference, SystemsTable
 from matchbound.results.interval import check_rate, named
-from matchbound.results.rates import WEIGHTINGS
+from matchbound.results.rates import WEIGHTINGS, error_rates
 from matchbound.stats.differences import DifferenceModel, JointSums, fit_difference, paired_ranks
 from matchbound.stats.dyadic import effective_number
 from matchbound.stats.latent.fit import design_of, unit_design

@@ -19,9 +19,8 @@ from matchbound.data.embeddings import Embeddings
 from matchbound.errors import OTHER_WORDS, MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.readers.read import Readable
-from matchbound.results.error_rates import ErrorRates, ErrorRatesSeries, error_rates
 from matchbound.results.interval import few_identities, named
-from matchbound.results.rates import WEIGHTINGS
+from matchbound.results.rates import WEIGHTINGS, ErrorRates, ErrorRatesSeries, error_rates
 from matchbound.results.roc import RocCurve
 
 CHOSEN_HERE = Note(

@@ -20,9 +20,9 @@ from matchbound.notes import Note
 from matchbound.readers.people import groups_of
 from matchbound.readers.read import Readable, read
 from matchbound.readers.scan import ScoreFile, scan_groups
-from matchbound.results.error_rates import ErrorRates, error_rates, largest_share
 from matchbound.results.groups import SMALL, GroupRates
 from matchbound.results.interval import LARGE_SHARE, check_number
+from matchbound.results.rates import ErrorRates, error_rates, largest_share
 from matchbound.stats.gaps import group_sums
 
 

@@ -12,9 +12,8 @@ from matchbound.counting.sources import AnySource, source_of
 from matchbound.data.comparisons import Comparisons
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.readers.read import Readable, in_memory
-from matchbound.results.costs import scores_wanted
+from matchbound.results.costs import MeanLoss, scores_wanted
 from matchbound.results.interval import check_rate, few_identities
-from matchbound.results.losses import MeanLoss
 from matchbound.stats.dyadic import dyadic_sums, effective_number
 from matchbound.stats.losses import LOSSES, Loss, loss_terms
 

@@ -22,12 +22,10 @@ from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.metrics import METRICS
 from matchbound.notes import Note
 from matchbound.results.claims import Claim, Statement
-from matchbound.results.comparison import SearchComparison
-from matchbound.results.difference import SearchDifference
+from matchbound.results.comparison import SearchComparison, SearchDifference
 from matchbound.results.interval import check_whole, limits_record
 from matchbound.results.number import Number
-from matchbound.results.search_rates import Gallery, RateAtSize, SearchRate, gallery_named
-from matchbound.results.searches import Searches
+from matchbound.results.searches import Gallery, RateAtSize, Searches, SearchRate, gallery_named
 from matchbound.show.records import Record
 from matchbound.stats.searches import slope_at
 

@@ -16,7 +16,7 @@ from matchbound.data.values import direction_question
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.files.opening import own_names
 from matchbound.notes import Note
-from matchbound.results.difference import RateDifference
+from matchbound.results.comparison import RateDifference
 from matchbound.results.interval import named
 
 

@@ -12,9 +12,8 @@ from matchbound.errors import UsageError
 from matchbound.notes import PARTIAL_LABELS
 from matchbound.readers.scan import ScoreFile
 from matchbound.results.claims import judge_all
-from matchbound.results.error_rates import ErrorRates
 from matchbound.results.interval import check_prior
-from matchbound.results.rates import VARIANCES, Rate
+from matchbound.results.rates import VARIANCES, ErrorRates, Rate
 from matchbound.stats.resampling import BOOTSTRAPS
 
 WITH_VARIANCE = ("auto", "wilson", "wald", "agresti-coull", "jeffreys")

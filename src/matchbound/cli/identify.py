@@ -15,7 +15,7 @@ from matchbound.cli.command import RUN, Outcome, provenance, read_claims, wrote
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.files.opening import own_names
-from matchbound.results.search_rates import SearchRate
+from matchbound.results.searches import SearchRate
 
 if TYPE_CHECKING:
     from matchbound.results.searches import Searches

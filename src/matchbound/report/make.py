@@ -35,10 +35,9 @@ from matchbound.report.page import (
 from matchbound.report.systems import Against, compare_systems, named_systems
 from matchbound.results.claims import judge_all, parse_claim
 from matchbound.results.description import describe
-from matchbound.results.error_rates import ErrorRates, error_rates
 from matchbound.results.interval import named, tail_of
 from matchbound.results.number import Number
-from matchbound.results.rates import WEIGHTINGS, Rate
+from matchbound.results.rates import WEIGHTINGS, ErrorRates, Rate, error_rates
 from matchbound.results.roc import RocCurve
 from matchbound.results.searches import Searches
 from matchbound.show.figures import score_histogram

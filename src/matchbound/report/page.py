@@ -12,7 +12,7 @@ import numpy as np
 from matchbound.counts.curve import CurveTally
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.notes import Note
-from matchbound.results.bands import limits_at
+from matchbound.results.roc import limits_at
 from matchbound.show.figures import spread_points
 from matchbound.show.records import Record
 from matchbound.show.section import Document, Section, Slider

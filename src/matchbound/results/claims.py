@@ -17,8 +17,8 @@ from matchbound.show.shown import Shown
 
 if TYPE_CHECKING:
     from matchbound.data.failures import Failures
-    from matchbound.results.error_rates import ErrorRates
     from matchbound.results.number import Number
+    from matchbound.results.rates import ErrorRates
     from matchbound.results.roc import RocCurve
 
 Verdict = Literal["shown", "not shown", "refuted"]

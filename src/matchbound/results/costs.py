@@ -1,4 +1,4 @@
-"""Detection costs and Cllr of a curve, with intervals that account for comparisons sharing people."""
+"""Detection costs and Cllr of a curve, and mean losses, with intervals that account for comparisons sharing people."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from matchbound.errors import DataError, UsageError, argument
 from matchbound.notes import INVENTED_SCORES, Note
 from matchbound.results.interval import check_prior, named
 from matchbound.results.latent import LOG_T, WARNING_LATENT, CurveModels, OfBothRates, log_t_limits
-from matchbound.results.number import Ask, Limits, Rule, counted_fields
+from matchbound.results.number import Ask, Limits, Number, Rule, counted_fields
 from matchbound.show.shown import Shown
 from matchbound.stats.budget import RateModels, integrated_limits
 from matchbound.stats.costs import (
@@ -29,6 +29,7 @@ from matchbound.stats.costs import (
 )
 from matchbound.stats.curve.rates import crossing
 from matchbound.stats.dyadic import DyadicSums, effective_number
+from matchbound.stats.intervals import t_quantile
 
 # Of a curve without every step, identities whose pairs are scored again for the part of a variance by pairs.
 SAMPLED_IDENTITIES = 200
@@ -354,3 +355,41 @@ def _sampled_square(models: CurveModels, residual: FloatArray) -> float:
     total = np.bincount(keys, each, part.n_identities**2)
     scale = taking_part.size * (taking_part.size - 1) / (count * (count - 1))
     return float(total @ total) * scale
+
+
+def _t(loss: MeanLoss, ask: Ask) -> Limits:
+    half = t_quantile(ask.tail, loss.freedom) * math.sqrt(loss.variance)
+    return Limits(max(loss.estimate - half, loss.ends[0]), min(loss.estimate + half, loss.ends[1]))
+
+
+@dataclass(frozen=True, eq=False)
+class MeanLoss(Number):
+    """The mean of a loss over comparisons.
+
+    The estimate is π·genuine + (1−π)·impostor at the prior π, or the mean over all comparisons; its variance is dyadic,
+    without the bias of the plug-in. `freedom` (of Student's t) is the effective number of identities − 1, and `support`
+    the smallest and largest loss that can be; limits stay inside.
+    """
+
+    metric: ClassVar[str] = "mean loss"
+    rules: ClassVar[tuple[Rule, ...]] = (Rule("t", _t),)
+    defaults: ClassVar[tuple[str, ...]] = ("t",)
+    estimate: float
+    genuine: float
+    impostor: float
+    prior: float | None
+    variance: float
+    n_comparisons: int
+    n_identities: int
+    freedom: float
+    support: tuple[float, float] = field(repr=False)
+    warnings: tuple[Note, ...] = field(repr=False, default=())
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return self.support
+
+    def _fields(self) -> dict[str, Any]:
+        means = {"genuine": self.genuine, "impostor": self.impostor, "prior": self.prior}
+        counts = {"comparisons": self.n_comparisons, "identities": self.n_identities}
+        return {**means, **counts, "variance": self.variance}

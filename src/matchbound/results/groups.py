@@ -16,17 +16,16 @@ from matchbound.errors import DataError, UsageError
 from matchbound.metrics import METRICS, Home
 from matchbound.notes import Note
 from matchbound.results.claims import Judged
-from matchbound.results.difference import (
+from matchbound.results.comparison import (
     SYSTEM_RULES,
     Difference,
     FamilyRow,
     Ratio,
     simultaneous,
 )
-from matchbound.results.error_rates import ErrorRates
 from matchbound.results.interval import Interval, tail_of
 from matchbound.results.number import Ask, Limits, Number, Rule
-from matchbound.results.rates import Rate
+from matchbound.results.rates import ErrorRates, Rate
 from matchbound.show.shown import Shown
 from matchbound.stats.differences import mover, mover_ratio, softened
 from matchbound.stats.dyadic import DyadicSums, effective_number
@@ -49,8 +48,7 @@ from matchbound.stats.intervals import effective_n, t_quantile, wilson
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from matchbound.results.search_rates import SearchRate
-    from matchbound.results.searches import Searches
+    from matchbound.results.searches import Searches, SearchRate
     from matchbound.show.section import Section
     from matchbound.show.tables import Table
 

@@ -1,22 +1,41 @@
-"""Error rates at fixed thresholds: estimates, variances, and intervals as methods."""
+"""FAR and FRR at fixed thresholds, each alone and both together, and the numbers made of them at one threshold.
+
+Precision, F1 and HTER depend on both rates: their limits come from the limits of both, which share one budget of error
+(`matchbound.results.latent.OfBothRates`). Recall and the generalised rates take the limits of one rate.
+"""
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
 
-from matchbound.arraytypes import IntArray
+from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.tally import ImpostorTally, PairTable, Tally
+from matchbound.data.failures import Failures
+from matchbound.data.labels import as_text
+from matchbound.data.values import SURE, question
 from matchbound.errors import DataError, MatchboundWarning, UsageError, argument
-from matchbound.notes import Note
+from matchbound.metrics import Home
+from matchbound.notes import PARTIAL_LABELS, Note
 from matchbound.results import latent
-from matchbound.results.interval import check_whole, named
+from matchbound.results.claims import Judged
+from matchbound.results.interval import (
+    Side,
+    check_prior,
+    check_whole,
+    few_identities,
+    named,
+    opposite,
+    uneven_identities,
+)
+from matchbound.results.latent import LATENT, OfBothRates, log_t_limits, why_not
 from matchbound.results.number import (
     DRAWING,
     SCHEME,
@@ -32,9 +51,21 @@ from matchbound.results.number import (
     scheme_of,
 )
 from matchbound.show.numbers import count_text, percent, threshold_text
+from matchbound.show.shown import Shown
 from matchbound.stats import fixed_sizes, resampling
-from matchbound.stats.dyadic import bias_factor
-from matchbound.stats.intervals import agresti_coull, effective_n, fallback_wilson, jeffreys, wald, wilson
+from matchbound.stats.budget import Independent, RateModels
+from matchbound.stats.costs import logit_t
+from matchbound.stats.dyadic import DyadicSums, bias_factor, effective_number
+from matchbound.stats.failures import (
+    gfar_limits,
+    gfrr_limits,
+    gfrr_mover,
+    gfrr_of,
+    gfrr_variance,
+    square_of_logarithm,
+)
+from matchbound.stats.intervals import agresti_coull, effective_n, fallback_wilson, jeffreys, t_quantile, wald, wilson
+from matchbound.stats.linkage import LinkageCounts, f1_of, f1_sums, half_sums, precision_of, precision_sums
 from matchbound.stats.resampling import BOOTSTRAPS
 from matchbound.stats.variance import UnitRate, jackknife, pooled_rate, residual_sums, unit_rate, unit_tally
 
@@ -385,3 +416,562 @@ def overstated(tally: ImpostorTally, k: int, method: str) -> Note | None:
         f"about {ratio:.1f} times the variance that it has. Use method='auto' or 'wilson'"
     )
     return Note("overstated", text)
+
+
+FEW_ERRORS = 10
+# Below this FNMR, and with fewer errors than `FEW_ERRORS`, GFRR takes FNMR's own limits.
+RARE = 0.01
+NOT_BY_PERSON = Note(
+    "not-by-person",
+    "it is not known who failed: attempts count as independent of each other and of the comparisons, and the interval "
+    "may be too narrow. A table of attempts by person tells",
+)
+
+
+def linkage_counts(tally: Tally, k: int) -> LinkageCounts:
+    impostor, genuine = tally.impostor, tally.genuine
+    squares = (float(value) / 2.0 for value in (impostor.sum_nn[k], impostor.sum_nm[k], impostor.sum_mm))
+    by_identity = (genuine.errors[k], genuine.comparisons, impostor.errors[k], impostor.comparisons)
+    return LinkageCounts(*by_identity, _partners(tally), *squares)
+
+
+def _partners(tally: Tally) -> IntArray:
+    """With how many other identities each was compared; where pairs were not kept, with all that take part."""
+    compared, size = tally.impostor.compared, tally.n_identities
+    if isinstance(compared, PairTable):
+        return compared.partners(size)
+    taking_part = tally.impostor.comparisons > 0
+    return np.where(taking_part, np.count_nonzero(taking_part) - 1, 0).astype(np.int64)
+
+
+def refuse_partial(recount: Recount | None, what: str) -> None:
+    """Raise where the labels cover a part of the scored pairs: true pairs without a label are not counted as missed."""
+    if any(note.code == PARTIAL_LABELS for note in labels_notes(recount)):
+        raise DataError(
+            f"{what} needs every true pair, and the labels cover a part of the scored pairs; label all of them, give a "
+            f"table of clusters, or say {argument('labels', 'complete')} if every true pair has a label"
+        )
+
+
+def _both_rates(number: AtThreshold, ask: Ask) -> Limits:
+    """The default limits of FAR and FRR, both at once: careful, and never of width zero."""
+    side = ask.side if number.rising else opposite(ask.side)
+    far, frr = (rate.interval(level=ask.level, side=side) for rate in (number.far, number.frr))
+    low, high = (float(number.value(*np.array([[p], [q]]))) for p, q in ((far.low, frr.low), (far.high, frr.high)))
+    return Limits(low, high, far.method) if number.rising else Limits(high, low, far.method)
+
+
+def _logit_t(number: LinkageMeasure, ask: Ask) -> Limits:
+    """t limits on the logit scale with the dyadic variance."""
+    if not number.logit_variance > 0.0:
+        text = f"{number.metric} = {number.estimate:g}: on the logit scale it has no finite value, and so no logit-t"
+        raise CannotFit(Note("no-width", f"{text} interval. Use method='auto'"))
+    quantile = t_quantile(ask.tail, number.effective_identities - 1.0)
+    return Limits(*logit_t(number.estimate, number.logit_variance, quantile))
+
+
+def _own_share(number: LinkageMeasure, ask: Ask) -> Limits:
+    """At the sample's own share of genuine comparisons, the farther of the latent and the logit-t limit on either side.
+
+    Latent limits take the share as known, and it is sampled too: where nearly all matches were selected beforehand,
+    little else varies.
+    """
+    limits = LATENT.limits(number, ask)
+    if number.given_prior is not None or not number.logit_variance > 0.0:
+        return limits
+    other = _logit_t(number, ask)
+    low, high = min(limits.low, other.low), max(limits.high, other.high)
+    return limits if (low, high) == (limits.low, limits.high) else Limits(low, high, f"{limits.method}+logit-t")
+
+
+def _log_t(number: HalfTotalError, ask: Ask) -> Limits:
+    limits = log_t_limits(number, ask)
+    return Limits(limits.low, min(limits.high, 1.0))
+
+
+OWN_SHARE = Rule("own share", _own_share, hidden=True)
+BOTH_RATES = Rule("both rates", _both_rates, hidden=True)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AtThreshold(OfBothRates):
+    """A number made of FAR and FRR at one threshold."""
+
+    far: Rate = field(repr=False)
+    frr: Rate = field(repr=False)
+
+    @property
+    def estimate(self) -> float:
+        return float(self._value(np.array(self.far.estimate), np.array(self.frr.estimate)))
+
+    def _value(self, far: FloatArray, frr: FloatArray) -> FloatArray:
+        """Its value at rates of any shape; NaN where it is not defined."""
+        raise NotImplementedError
+
+    def value(self, far: FloatArray, frr: FloatArray) -> FloatArray:
+        """Its value at rates of shape (1, …), 0 where it is not defined."""
+        return np.nan_to_num(self._value(far[0], frr[0]), nan=0.0)
+
+    @property
+    def threshold(self) -> float:
+        return self.far.threshold
+
+    @cached_property
+    def fit(self) -> RateModels:
+        """The latent models of both rates; without identities, those of independent comparisons."""
+        recount = self.far.recount
+        if recount is not None and recount.anonymous:
+            return RateModels(Independent(self.far.units), Independent(self.frr.units))
+        reason = why_not(recount)
+        if reason is not None:
+            raise CannotFit(reason)
+        return RateModels(self.far.latent_model(), self.frr.latent_model())
+
+    @property
+    def operating(self) -> tuple[FloatArray, FloatArray]:
+        return np.array([self.far.units_erred]), np.array([self.frr.units_erred])
+
+    @cached_property
+    def counts(self) -> LinkageCounts:
+        return linkage_counts(*self.far.counted)
+
+    @cached_property
+    def effective_identities(self) -> float:
+        return effective_number(self.counts.genuine)
+
+    def _fields(self) -> dict[str, Any]:
+        return counted_fields(self.threshold, self.far.tally.n_identities, self.variance)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinkageMeasure(AtThreshold):
+    """Precision or F1 at one threshold; `given_prior` is None for the sample's own share of genuine comparisons."""
+
+    metric: Literal["precision", "f1"]
+    given_prior: float | None = None
+    rules: ClassVar[tuple[Rule, ...]] = (LATENT, Rule("logit-t", _logit_t), OWN_SHARE, BOTH_RATES)
+    defaults: ClassVar[tuple[str, ...]] = ("own share", "logit-t", "both rates")
+    rising: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.given_prior is not None:
+            check_prior(self.given_prior)
+
+    @property
+    def prior(self) -> float:
+        """The share of genuine comparisons that it is computed for; the sample's own where none was given."""
+        return self.counts.prevalence if self.given_prior is None else float(self.given_prior)
+
+    @property
+    def label(self) -> str:
+        return self.metric if self.given_prior is None else f"{self.metric}@prior={self.given_prior:g}"
+
+    def _value(self, far: FloatArray, frr: FloatArray) -> FloatArray:
+        return (precision_of if self.metric == "precision" else f1_of)(far, frr, self.prior)
+
+    @cached_property
+    def sums(self) -> DyadicSums:
+        """The residuals of the logit."""
+        if self.metric == "precision":
+            return precision_sums(self.counts, self.given_prior is None)
+        return f1_sums(self.counts, self.given_prior)
+
+    @property
+    def logit_variance(self) -> float:
+        """The dyadic variance of the logit of the estimate; NaN where the estimate is 0, 1 or not defined."""
+        wrong = self.counts.false_matches + (self.counts.missed if self.metric == "f1" else 0.0)
+        if self.counts.hits <= 0.0 or wrong <= 0.0:
+            return math.nan
+        return self.sums.corrected(self.effective_identities)
+
+    @property
+    def variance(self) -> float:
+        """Variance of the estimate: that of its logit times (estimate·(1 − estimate))²; NaN where that is."""
+        return self.logit_variance * (self.estimate * (1.0 - self.estimate)) ** 2
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        about_labels = labels_notes(self.far.recount)
+        if self.given_prior is not None:
+            return about_labels
+        text = (
+            f"{self.metric} at the sample's own share of genuine comparisons, {self.prior:.3g}, holds for a sample of "
+            "this size: impostor pairs grow with the square of the number of identities. Give a prior to compare sets"
+        )
+        return (*about_labels, Note("own-prior", text))
+
+    def _fields(self) -> dict[str, Any]:
+        return {**super()._fields(), "prior": self.prior}
+
+    def _must_be_defined(self) -> None:
+        if math.isnan(self.estimate):
+            raise DataError(f"nothing matches at threshold {self.threshold:g}, so that precision is not defined")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HalfTotalError(AtThreshold):
+    """HTER = (FAR + FRR)/2 at one threshold, chosen on other people (a development set); see `ErrorRates.hter`."""
+
+    metric: ClassVar[str] = "hter"
+    rules: ClassVar[tuple[Rule, ...]] = (LATENT, Rule("log-t", _log_t), BOTH_RATES)
+    defaults: ClassVar[tuple[str, ...]] = ("latent", "both rates")
+
+    def _value(self, far: FloatArray, frr: FloatArray) -> FloatArray:
+        return (far + frr) / 2.0
+
+    @cached_property
+    def sums(self) -> DyadicSums:
+        return half_sums(self.counts)
+
+
+def _one_minus(method: str, recall: Recall, ask: Ask) -> Limits:
+    frr = recall.frr.interval(method, ask.level, side=opposite(ask.side), **ask.options)
+    return Limits(1.0 - frr.high, 1.0 - frr.low, frr.method, frr.notes, frr.details)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Recall(Number):
+    """The share of genuine comparisons that match: 1 − FRR, with FRR's intervals mirrored; see `ErrorRates.recall`."""
+
+    frr: Rate = field(repr=False)
+    metric: ClassVar[str] = "recall"
+    rules: ClassVar[tuple[Rule, ...]] = through_rate(_one_minus)
+    defaults: ClassVar[tuple[str, ...]] = ("default",)
+
+    @property
+    def estimate(self) -> float:
+        return 1.0 - self.frr.estimate
+
+    @property
+    def threshold(self) -> float:
+        return self.frr.threshold
+
+    @property
+    def variance(self) -> float:
+        return self.frr.variance
+
+    def _fields(self) -> dict[str, Any]:
+        return {**counted_fields(self.threshold, self.frr.tally.n_identities, self.variance), "prior": None}
+
+
+def _with_failures(method: str, number: GeneralisedRate, ask: Ask) -> Limits:
+    """Limits from those of FMR (FNMR) by a method.
+
+    GFRR: Wilson's formula with the variance of influences added up by person and Student's t; with few false
+    non-matches, FNMR's own limits take the place of its term. GFAR: FMR's limits times (1−FTE)(1−FTA), widened by the
+    uncertainty of both on the log scale (MOVER).
+    """
+    rate, people = number.rate, number._people
+    few = bool(rate.errors) and rate.errors < FEW_ERRORS and rate.estimate < RARE
+    sides: tuple[Side, Side] = ("two-sided", "two-sided") if ask.side == "two-sided" else ("lower", "upper")
+    lower, upper = (rate.interval(method, ask.level, side=side, **ask.options) for side in sides)
+    own = (lower.low, upper.high)
+    if number.metric == "gfrr" and not few:
+        low, high = gfrr_limits(number.estimate, number.variance, people, ask.tail)
+        return Limits(low, max(high, own[1]), "wilson, influences by person")  # GFRR is never below FNMR
+    if number.metric == "gfar":
+        low, high = gfar_limits(rate.estimate, own, number._kept, number._square, people, ask.tail)
+    else:
+        low, high = gfrr_mover(number.estimate, rate.estimate, own, number._square, people, ask.tail)
+    return Limits(low, high, f"{upper.method}, MOVER")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GeneralisedRate(Number):
+    """GFAR = (1−FTE)(1−FTA)·FMR or GFRR = 1 − (1−FTE)(1−FTA)(1−FNMR), for a single attempt."""
+
+    metric: str
+    rate: Rate = field(repr=False)
+    failures: Failures = field(repr=False)
+    rules: ClassVar[tuple[Rule, ...]] = through_rate(_with_failures)
+    defaults: ClassVar[tuple[str, ...]] = ("default",)
+
+    @property
+    def threshold(self) -> float:
+        return self.rate.threshold
+
+    @property
+    def fte(self) -> float:
+        """The failure-to-enrol rate."""
+        return self.failures.fte
+
+    @property
+    def fta(self) -> float:
+        """The failure-to-acquire rate."""
+        return self.failures.fta
+
+    @property
+    def _kept(self) -> float:
+        return (1.0 - self.fte) * (1.0 - self.fta)
+
+    @property
+    def estimate(self) -> float:
+        if self.metric == "gfrr":
+            return gfrr_of(self.fte, self.fta, self.rate.estimate)
+        return self._kept * self.rate.estimate
+
+    @cached_property
+    def _compared(self) -> tuple[IntArray, IntArray]:
+        """(errors, comparisons) of each person in the table of failures."""
+        genuine, labels = self.rate.tally.genuine, as_text(self.rate.tally.identities).tolist()
+        place = {label: k for k, label in enumerate(as_text(self.failures.identities).tolist())}
+        errors, compared = np.zeros((2, len(place)), dtype=np.int64)
+        for i in np.flatnonzero(genuine.comparisons).tolist():
+            if labels[i] not in place:
+                who = f"identity {labels[i]} was compared and is not among the failures"
+                raise DataError(f"{who}; list everybody who tried to enrol")
+            errors[place[labels[i]]] = genuine.errors[self.rate.index, i]
+            compared[place[labels[i]]] = genuine.comparisons[i]
+        return errors, compared
+
+    @cached_property
+    def _square(self) -> float:
+        """The variance of log((1−FTE)(1−FTA))."""
+        return square_of_logarithm(self.failures)
+
+    @property
+    def _people(self) -> int:
+        return self.failures.people if self.failures.by_person else self.rate.n_identities
+
+    @cached_property
+    def variance(self) -> float:
+        """Variance of the estimate; what each person adds to the three rates is added up before it is squared."""
+        kept = self._kept
+        if self.metric == "gfar":
+            return kept**2 * (max(self.rate.variance, 0.0) + self.rate.estimate**2 * self._square)
+        if self.failures.by_person:
+            return gfrr_variance(self.failures, *self._compared)
+        q = self.rate.estimate
+        return (kept * (1.0 - q)) ** 2 * self._square + kept**2 * max(self.rate.variance, 0.0)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        return () if self.failures.by_person else (NOT_BY_PERSON,)
+
+    def _fields(self) -> dict[str, Any]:
+        people = self.failures.people or self.rate.n_identities
+        return {**counted_fields(self.threshold, people, self.variance), "fte": self.fte, "fta": self.fta}
+
+
+@dataclass(frozen=True, eq=False)
+class GeneralisedRates(Shown):
+    """GFAR and GFRR at one threshold."""
+
+    gfar: GeneralisedRate
+    gfrr: GeneralisedRate
+
+    @property
+    def fte(self) -> float:
+        return self.gfar.fte
+
+    @property
+    def fta(self) -> float:
+        return self.gfar.fta
+
+    def to_records(self) -> list[dict[str, Any]]:
+        return [*self.gfar.to_records(), *self.gfrr.to_records()]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ErrorRates(Judged, Shown):
+    """FAR and FRR at one threshold."""
+
+    home: ClassVar[Home] = "rates"
+    threshold: float
+    far: Rate
+    frr: Rate
+    n_identities: int
+    distance: bool
+    warnings: tuple[Note, ...] = field(default=(), repr=False)
+
+    def __repr__(self) -> str:
+        rates = f"FAR {percent(self.far.estimate)}, FRR {percent(self.frr.estimate)}"
+        return f"ErrorRates({rates} at threshold {threshold_text(self.threshold)}; {self.n_identities:,} identities)"
+
+    @property
+    def fmr(self) -> Rate:
+        """The same as `far`, in the words of ISO/IEC 19795-1: the false match rate."""
+        return self.far
+
+    @property
+    def fnmr(self) -> Rate:
+        """The same as `frr`, in the words of ISO/IEC 19795-1: the false non-match rate."""
+        return self.frr
+
+    def flat(self, level: float = 0.95, method: str = "auto") -> dict[str, float]:
+        """The rates and their limits by name, for loggers: ``far``, ``far_low``, ``far_high``, ``frr``, ….
+
+        Parameters
+        ----------
+        level, method
+            As for `Number.interval`.
+        """
+        values = {"threshold": self.threshold}
+        for rate in (self.far, self.frr):
+            if rate.comparisons:
+                low, high = rate.interval(method, level)
+                values |= {rate.metric: rate.estimate, f"{rate.metric}_low": low, f"{rate.metric}_high": high}
+        return values
+
+    def precision(self, prior: float | None = None) -> LinkageMeasure:
+        """The share of matches that are genuine, at a prior of genuine comparisons.
+
+        Precision = π(1−FRR)/(π(1−FRR) + (1−π)FAR). Without `prior`, π is the share of genuine comparisons in the
+        sample, and the result belongs to a sample of this size.
+
+        Parameters
+        ----------
+        prior
+            The share of genuine comparisons, between 0 and 1; by default that of the sample.
+        """
+        return LinkageMeasure(self.far, self.frr, "precision", prior)
+
+    def recall(self) -> Recall:
+        """The share of genuine comparisons that match: 1 − FRR."""
+        refuse_partial(self.frr.recount, "recall")
+        return Recall(self.frr)
+
+    def f1(self, prior: float | None = None) -> LinkageMeasure:
+        """The harmonic mean of precision and recall, at a prior of genuine comparisons; see `precision`.
+
+        Parameters
+        ----------
+        prior
+            As for `precision`.
+        """
+        refuse_partial(self.frr.recount, "F1")
+        return LinkageMeasure(self.far, self.frr, "f1", prior)
+
+    def hter(self) -> HalfTotalError:
+        """(FAR + FRR)/2; choose the threshold on other people: ``evaluate(data, threshold_from=dev)``."""
+        return HalfTotalError(self.far, self.frr)
+
+    def generalised(self, failures: Failures) -> GeneralisedRates:
+        """GFAR and GFRR: the rates of these comparisons together with failures to enrol and to acquire.
+
+        For a single attempt GFRR = 1 − (1−FTE)(1−FTA)(1−FNMR) and GFAR = (1−FTE)(1−FTA)·FMR, with FNMR and FMR what
+        this library calls FRR and FAR.
+
+        Parameters
+        ----------
+        failures
+            Who failed to enrol, and which attempts gave no sample.
+        """
+        if self.far.weighting != "comparisons":
+            pooled = argument("weighting", "comparisons")
+            raise UsageError(f"GFAR and GFRR are of pooled comparisons; evaluate with {pooled}")
+        gfar, gfrr = GeneralisedRate("gfar", self.far, failures), GeneralisedRate("gfrr", self.frr, failures)
+        return GeneralisedRates(gfar, gfrr)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        return [*self.far.to_records(), *self.frr.to_records()]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ErrorRatesSeries(Shown, Sequence[ErrorRates]):
+    """FAR and FRR at several thresholds, in the order in which they were asked for."""
+
+    rates: tuple[ErrorRates, ...]
+
+    def __repr__(self) -> str:
+        ends = ", ".join(threshold_text(rates.threshold) for rates in self.rates[:3])
+        return f"ErrorRatesSeries({len(self.rates)} thresholds: {ends}{', …' if len(self.rates) > 3 else ''})"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        return [record for rates in self.rates for record in rates.to_records()]
+
+    @overload
+    def __getitem__(self, index: int) -> ErrorRates: ...
+    @overload
+    def __getitem__(self, index: slice) -> ErrorRatesSeries: ...
+    def __getitem__(self, index: int | slice) -> ErrorRates | ErrorRatesSeries:
+        return ErrorRatesSeries(self.rates[index]) if isinstance(index, slice) else self.rates[index]
+
+    def __len__(self) -> int:
+        return len(self.rates)
+
+    def __iter__(self) -> Iterator[ErrorRates]:
+        return iter(self.rates)
+
+    @property
+    def thresholds(self) -> FloatArray:
+        """The thresholds, shape (K,)."""
+        return np.array([rates.threshold for rates in self.rates])
+
+    @property
+    def warnings(self) -> tuple[Note, ...]:
+        """The warnings of all thresholds, each once."""
+        return tuple(dict.fromkeys(text for rates in self.rates for text in rates.warnings))
+
+
+def error_rates(
+    tally: Tally, findings: Sequence[Note] = (), recount: Recount | None = None, weighting: str = "comparisons"
+) -> tuple[ErrorRates, ...]:
+    """Results at each threshold of a tally, with what must be said about them."""
+    results = []
+    kind = IdentityRate if named(weighting, WEIGHTINGS, "weighting") == "identities" else Rate
+    for k, threshold in enumerate(tally.thresholds.tolist()):
+        far, frr = kind("far", threshold, tally, k, recount), kind("frr", threshold, tally, k, recount)
+        about_both = [note for note in _of_both(far, frr, tally.distance) if note not in findings]
+        notes = (*findings, *_of_identities(tally), *about_both, *_of_rate(far), *_of_rate(frr))
+        results.append(ErrorRates(threshold, far, frr, tally.n_identities, tally.distance, notes))
+    return tuple(results)
+
+
+def _of_identities(tally: Tally) -> list[Note]:
+    notes = few_identities(tally.n_identities)
+    alone = 0 if tally.instances is None else int(np.count_nonzero(tally.instances == 1))
+    if alone:
+        share = f"{count_text(alone)} of {count_text(tally.n_identities)}"
+        notes.append(Note("one-instance", f"{share} identities have one instance: they count for FAR and not for FRR"))
+    return notes
+
+
+def _of_both(far: Rate, frr: Rate, distance: bool) -> list[Note]:
+    """Whether the scores point the other way, or the threshold is one for other scores."""
+    if not (far.comparisons and frr.comparisons):
+        return []
+    none = far.errors == 0 and frr.errors == frr.comparisons
+    if none or (far.errors == far.comparisons and frr.errors == 0):
+        matches = f"{'no' if none else 'every'} comparison matches at threshold {threshold_text(far.threshold)}"
+        text = (
+            f"{matches}, where a match is a score of {'at most' if distance else 'at least'} the threshold: is the "
+            f"threshold meant for another kind of score? (see {argument('similarity')} and {argument('distance')})"
+        )
+        return [Note("other-scores", text)]
+    spread = 0.5 * math.sqrt(1.0 / far.comparisons + 1.0 / frr.comparisons)
+    if far.estimate - (1.0 - frr.estimate) > SURE * spread:
+        return [question(distance)]
+    if far.estimate > 0.5 and frr.estimate < 0.5:
+        text = f"{percent(far.estimate)} of the impostor comparisons match at threshold {threshold_text(far.threshold)}"
+        return [Note("other-scale", f"{text}: is the threshold meant for scores on another scale?")]
+    return []
+
+
+def largest_share(rate: Rate) -> float:
+    """The share of the comparisons of a rate in which the identity with the most of them takes part."""
+    return float(rate.tally.part(rate.metric).comparisons.max()) / rate.comparisons if rate.comparisons else 0.0
+
+
+def _of_rate(rate: Rate) -> list[Note]:
+    name = rate.metric.upper()
+    if rate.comparisons == 0:
+        return [Note("no-comparisons", f"no {rate.kind.comparisons} comparisons: {name} is not defined")]
+    notes: list[Note] = []
+    if rate.weighting == "comparisons":
+        once = unit_rate(rate.tally.genuine, rate.index).estimate if rate.metric == "frr" else None
+        notes += uneven_identities(rate.metric, rate.tally.part(rate.metric).comparisons, once)
+    if rate.errors == 0:
+        text = f"no {rate.kind.error} among {count_text(rate.comparisons)} comparisons"
+        notes.append(Note("no-errors", f"{text}: {name} is not zero, it is below the upper limit"))
+    elif rate.errors == rate.comparisons:
+        text = f"every one of {count_text(rate.comparisons)} comparisons erred"
+        notes.append(Note("all-errors", f"{text}: {name} is at least the lower limit; nothing more is known"))
+    elif rate.variance < 0.0:
+        text = (
+            f"the variance estimate of {name} is negative (too few identities share errors): "
+            f"the effective sample size is the least that it can be, {rate.floor}; the design effect and Wilson's "
+            "interval rest on it, the default interval does not"
+        )
+        notes.append(Note("negative-variance", text))
+    return notes

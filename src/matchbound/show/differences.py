@@ -37,8 +37,7 @@ from matchbound.show.tables import Column, Table, table
 from matchbound.show.terms import metric_name, say
 
 if TYPE_CHECKING:
-    from matchbound.results.comparison import SystemsTable
-    from matchbound.results.difference import FamilyRow
+    from matchbound.results.comparison import FamilyRow, SystemsTable
     from matchbound.results.groups import GroupRates
     from matchbound.results.interval import Interval
     from matchbound.show.figures import Figure

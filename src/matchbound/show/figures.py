@@ -21,7 +21,7 @@ from matchbound.show.records import Record
 from matchbound.show.terms import metric_name, say
 
 if TYPE_CHECKING:
-    from matchbound.results import bands
+    from matchbound.results import roc
     from matchbound.results.groups import GroupRates
     from matchbound.results.roc import RocCurve
     from matchbound.results.searches import SearchCurve
@@ -334,7 +334,7 @@ def _ends(
 def det_figure(
     curves: Sequence[RocCurve],
     names: Sequence[str | None],
-    bands: Sequence[bands.Band | None],
+    bands: Sequence[roc.Band | None],
     mark: bool = True,
 ) -> Figure:
     """FRR against FAR on probit axes; the equal error rate is marked, or stands in the legend of several curves."""
@@ -367,7 +367,7 @@ def det_figure(
 def roc_figure(
     curves: Sequence[RocCurve],
     names: Sequence[str | None],
-    bands: Sequence[bands.Band | None],
+    bands: Sequence[roc.Band | None],
 ) -> Figure:
     """1 − FRR against FAR on a logarithmic axis."""
     low = min(_lowest(curve) for curve in curves)
@@ -516,7 +516,7 @@ def spread_points(far: FloatArray, frr: FloatArray, points: int, always: IntArra
     return np.unique(np.clip(np.concatenate(chosen), 0, far.size - 1)).astype(np.int64)
 
 
-def _bands(made: Sequence[bands.Band | None], flip: bool = False) -> tuple[Band, ...]:
+def _bands(made: Sequence[roc.Band | None], flip: bool = False) -> tuple[Band, ...]:
     drawn = []
     for k, band in enumerate(made):
         if band is None:
@@ -534,7 +534,7 @@ def _lowest(curve: RocCurve) -> float:
 
 
 def _frr_ends(
-    curves: Sequence[RocCurve], bands: Sequence[bands.Band | None], low: float, high: float
+    curves: Sequence[RocCurve], bands: Sequence[roc.Band | None], low: float, high: float
 ) -> tuple[float, float]:
     """The FRRs between which DET curves are drawn: those of all curves and bands, and not nearer to 0 or 1 than half
     an error, or a quarter for a band.

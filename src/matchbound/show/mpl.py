@@ -18,7 +18,7 @@ from matchbound.show.figures import Axis, Figure, Line, det_figure, roc_figure
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from matchbound.results import bands
+    from matchbound.results import roc
     from matchbound.results.roc import RocCurve
 
 BandKind = Literal["pointwise", "simultaneous"]
@@ -229,7 +229,7 @@ def plot_roc(
 
 def _several(
     curves: RocCurve | Sequence[RocCurve], labels: str | Sequence[str] | None, band: BandKind | None, level: float
-) -> tuple[list[RocCurve], list[str | None], list[bands.Band | None]]:
+) -> tuple[list[RocCurve], list[str | None], list[roc.Band | None]]:
     """The curves, and a name or None and a band or None for each."""
     several: list[Any] = list(curves) if isinstance(curves, (list, tuple)) else [curves]
     names: list[Any] = [labels] * len(several) if labels is None or isinstance(labels, str) else list(labels)
@@ -242,7 +242,7 @@ def _several(
     return several, names, [None if band is None else _band(curve, level, band == "simultaneous") for curve in several]
 
 
-def _band(curve: RocCurve, level: float, simultaneous: bool) -> bands.Band:
+def _band(curve: RocCurve, level: float, simultaneous: bool) -> roc.Band:
     """The band of a picture: pointwise, the limits that `at_far` gives."""
     quick = simultaneous or curve.recount.anonymous
     return curve.band(level, simultaneous=simultaneous, method="influence" if quick else "latent")
