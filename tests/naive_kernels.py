@@ -223,6 +223,16 @@ def set_cuts(lists: Any, columns: Any, kind: int, offset: Any, shift: Any, per_u
     return np.array(made)
 
 
+def every_score(probes: Any, enrolled: Any, at: Any, out: Any) -> Any:
+    """The best score of each probe with every enrolled person but its own."""
+    made = np.full(out.shape, -math.inf)
+    for r, i in enumerate(at.tolist()):
+        for c, owner in enumerate(enrolled.owner.tolist()):
+            if owner != probes.own[i]:
+                made[r, owner] = max(made[r, owner], _column_score(probes, i, enrolled, c))
+    return made
+
+
 def take_turns(which: Any, a: Any, b: Any, size: Any, start: Any, first: Any, second: Any, done: int) -> Any:
     """The instances of each comparison: of those not yet compared, the first pair that was visited least."""
     one, two = first.copy(), second.copy()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +40,22 @@ def same_rates(
 
 
 @quiet
-def test_lists_that_end_too_early_are_refused(sets: tuple[mb.Embeddings, mb.Embeddings]) -> None:
-    """Who reaches a threshold below the end of a list is not known; the message says what to do."""
+def test_short_lists_go_back_to_the_data(sets: tuple[mb.Embeddings, mb.Embeddings]) -> None:
     long, short = mb.search(*sets, candidates=80), mb.search(*sets, candidates=1)
+    for threshold in (0.2, 0.5):
+        whole, completed = long.hits(threshold), short.hits(threshold)
+        assert np.array_equal(whole.hits, completed.hits)
+        assert {*zip(whole.probe, whole.holder, strict=True)} == {*zip(completed.probe, completed.holder, strict=True)}
+        near = long.at_gallery_size(160, threshold).interval(), short.at_gallery_size(160, threshold).interval()
+        np.testing.assert_allclose(tuple(near[0]), tuple(near[1]), rtol=1e-12)
+    assert np.array_equal(long.mated.ahead_of_mates().hits, short.mated.ahead_of_mates().hits)
+
+
+@quiet
+def test_lists_of_others_that_end_too_early_are_refused(sets: tuple[mb.Embeddings, mb.Embeddings]) -> None:
+    """Who reaches a threshold below the end of a list is not known; the message says what to do."""
+    long = mb.search(*sets, candidates=80)
+    short = replace(mb.search(*sets, candidates=1), lists=replace(mb.search(*sets, candidates=1).lists, scores=None))
     assert long.at_gallery_size(160, 0.5).estimate > long.fpir(0.5).estimate
     assert short.hits(0.9).hits.tolist() == long.hits(0.9).hits.tolist()
     with pytest.raises(mb.DataError, match="candidates=1000"):
@@ -51,29 +65,6 @@ def test_lists_that_end_too_early_are_refused(sets: tuple[mb.Embeddings, mb.Embe
     report = search_document(short, threshold=0.2)
     assert [section.key for section in report.sections][:2] == ["searches", "hubs"]
     assert any("candidate lists end" in note for note in report.sections[0].notes)
-
-
-@quiet
-def test_lists_cut_at_a_score_do_not_decide_cmc(sets: tuple[mb.Embeddings, mb.Embeddings], tmp_path: Path) -> None:
-    """A mate below the score may have any rank: it was counted as a miss."""
-    gallery, probes = sets
-    scores = matrix_of(gallery, probes)
-    search, candidate = np.nonzero(scores >= 0.6)
-    rows: dict[str, Any] = {"identity": labels(probes), "gallery": labels(gallery)}
-    listed = (search, labels(gallery)[candidate], scores[search, candidate])
-    found, cut = mb.search(gallery, probes), mb.search(mb.Candidates.from_lists(*listed, **rows))
-    for threshold in (0.62, 0.65):
-        for rank in (1, 5):
-            assert cut.fnir(threshold, rank).errors == found.fnir(threshold, rank).errors
-    for refused in (lambda: cut.cmc(1), lambda: cut.at_gallery_size(40, rank=1), lambda: cut.curve("cmc")):
-        with pytest.raises(mb.DataError):
-            refused()
-    assert [record["metric"] for record in cut.to_records()] == ["fnir@fpir"] * 2
-    assert mb.compare_searches(cut, cut, threshold=0.65).cmc is None
-    document = search_document(cut, threshold=0.65)
-    assert any("CMC at rank 1 is not decided" in note for note in document.sections[0].notes)
-    failed = mb.search(mb.Candidates.from_lists(*listed, floor=-np.inf, **rows))
-    assert failed.cmc(1).errors == failed.fnir(0.6).errors > found.cmc(1).errors
 
 
 @quiet

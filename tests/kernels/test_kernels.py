@@ -85,6 +85,7 @@ BY_CALL: dict[str, Check] = {
     "kernels.factors.fill_rows": _fill_rows,
     "kernels.factors.largest_offset": returns(naive.largest_offset),
     "kernels.sweep._add_forms": writes(naive.add_forms),
+    "kernels.search.every_score": writes(naive.every_score),
     "kernels.search.keep_best": _keep_best,
     "kernels.search.mate_scores": writes(naive.mate_scores),
     "kernels.search.set_cuts": writes(naive.set_cuts),
@@ -216,7 +217,8 @@ def _searches() -> None:
         names = everybody.identities[everybody.codes]
         gallery = mb.Embeddings(everybody.vectors[:80], names[:80], similarity)
         probes = mb.Embeddings(everybody.vectors[80:], names[80:], similarity)
-        mb.search(gallery, probes, fuse, candidates=2, protocol="rotating", workers=1)
+        found = mb.search(gallery, probes, fuse, candidates=2, protocol="rotating", workers=1)
+        found.hits(float(np.median(found.lists.score)) * (-1.0 if gallery.distance else 1.0))
 
 
 def _protocols() -> None:

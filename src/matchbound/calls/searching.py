@@ -143,8 +143,9 @@ def search(
         end = np.where(depth < labels.size - (own >= 0), score[:, -1], -np.inf)
         ranks = depth - 1 if np.isfinite(end).any() else int(labels.size)
         lists = Candidates(
-            labels, shown, own, mate, holder, score, end, ranks, distance=gallery.distance, notes=tuple(notes)
-        )
+            labels, shown, own, mate, holder, score, end, ranks, distance=gallery.distance, notes=tuple(notes),
+            row=np.arange(own.size), scores=job.every_score,
+        )  # fmt: skip
         if probes.group is not None:
             people = probes.identities if shown.dtype.kind in "iu" else as_text(probes.identities)
             group = dict(zip(people.tolist(), probes.group.tolist(), strict=True))

@@ -250,6 +250,18 @@ class SearchJob:
     def prepared(self) -> ByteGallery:
         return ByteGallery(self)
 
+    def every_score(self, searches: IntArray) -> FloatArray:
+        """The oriented scores of some probes with everybody who is enrolled, shape (b, N); −∞ with their own."""
+        from matchbound.kernels.search import every_score
+
+        gallery, scores = self.prepared, np.empty((searches.size, self.size))
+
+        def fill(start: int, stop: int) -> None:
+            every_score(gallery.probes, gallery.enrolled, searches[start:stop], scores[start:stop])
+
+        in_slices(fill, searches.size, None)
+        return scores
+
 
 # (mate, holder, score) of some probes, shapes (b,), (b, k), (b, k); see `matchbound.data.candidates`.
 Best = tuple[FloatArray, IntArray, FloatArray]

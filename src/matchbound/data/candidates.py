@@ -7,7 +7,7 @@ than the arrays, it ends in candidates with holder −1 and score −∞.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -19,6 +19,11 @@ from matchbound.data.labels import as_labels
 from matchbound.data.values import check_finite
 from matchbound.errors import DataError, UsageError
 from matchbound.notes import Note
+
+# Lists that end too early are completed where this takes at most so many scores and gives at most so many hits.
+MOST_SCORES, MOST_HITS = 2_000_000_000, 50_000_000
+# So many scores are held at a time.
+SCORES_AT_ONCE = 1 << 24
 
 
 class Reached(NamedTuple):
@@ -42,6 +47,8 @@ class Candidates:
     - ranks: the largest rank that the lists can decide.
     - floor: oriented scores below this were not listed.
     - distance: whether small scores mean "same".
+    - row, shape (n,), and scores: which search is which in the data, and the oriented scores of some searches there
+      with everybody, where the lists were made from data that are at hand.
 
     See Also
     --------
@@ -69,6 +76,8 @@ class Candidates:
     floor: float = -np.inf
     distance: bool = False
     notes: tuple[Note, ...] = ()
+    row: IntArray | None = field(default=None, repr=False)
+    scores: Callable[[IntArray], FloatArray] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return int(self.own.size)
@@ -97,7 +106,7 @@ class Candidates:
         rows
             Their places, ascending.
         """
-        each = ("identity", "own", "mate", "holder", "score", "end")
+        each = ("identity", "own", "mate", "holder", "score", "end", *(() if self.row is None else ("row",)))
         return replace(self, **{name: getattr(self, name)[rows] for name in each})
 
     def among(self, people: Collection[Any]) -> Candidates:
@@ -137,30 +146,46 @@ class Candidates:
         threshold
             DataError where some lists end before it.
         """
-        if np.any(self.end >= threshold):
-            at = -threshold if self.distance else threshold
-            raise DataError(
-                f"at threshold {at:g} some candidate lists end before the scores do: how many more people reach it is "
-                "not known. Give longer lists, as with search(…, candidates=1000), or a stricter threshold"
-            )
-        return self._listed(self.score >= threshold)
+        at = -threshold if self.distance else threshold
+        return self._reached(
+            np.full(len(self), threshold),
+            self.end >= threshold,
+            f"at threshold {at:g} some candidate lists end before the scores do: how many more people reach it is "
+            "not known. Give longer lists, as with search(…, candidates=1000), or a stricter threshold",
+        )
 
     def ahead_of_mates(self) -> Reached:
         """The non-mates that are ahead of the mate in each search; all of them where the mate has no score."""
         lost = np.isneginf(self.mate)
         mate = np.where(lost, np.inf, self.mate)
-        if np.any(self.end > mate) or np.any(lost & np.isfinite(np.maximum(self.end, self.floor))):
-            raise DataError(
-                "some mates are behind the end of their candidate list: CMC in another gallery needs the number of "
-                f"non-mates ahead of each mate. Give longer lists, as with search(…, candidates={self.gallery_size})"
-            )
-        ahead = self._listed(self.score > mate[:, None])
+        short = self.end > mate
+        if self.scores is None:  # a mate that was not listed may have a score after all
+            short |= lost & np.isfinite(np.maximum(self.end, self.floor))
+        ahead = self._reached(
+            np.nextafter(mate, np.inf),
+            short,
+            "some mates are behind the end of their candidate list: CMC in another gallery needs the number of "
+            f"non-mates ahead of each mate. Give longer lists, as with search(…, candidates={self.gallery_size})",
+        )
         return ahead._replace(hits=np.where(lost, self.gallery_size - 1, ahead.hits))
 
-    def _listed(self, chosen: BoolArray) -> Reached:
-        probe, place = np.nonzero(chosen)
-        hits = np.bincount(probe, minlength=len(self)).astype(np.int64)
-        return Reached(hits, probe, self.holder[probe, place])
+    def _reached(self, least: FloatArray, short: BoolArray, why_not: str) -> Reached:
+        """Who reaches the least score of each search; of lists that are too short, by the data they were made from."""
+        probe, place = np.nonzero(self.score >= np.where(short, np.inf, least)[:, None])
+        probes, holders = [probe], [self.holder[probe, place]]
+        rows = np.flatnonzero(short)
+        if rows.size:
+            if self.scores is None or self.row is None or rows.size * self.gallery_size > MOST_SCORES:
+                raise DataError(why_not)
+            step = max(SCORES_AT_ONCE // self.gallery_size, 1)
+            for some in np.split(rows, range(step, rows.size, step)):
+                probe, person = np.nonzero(self.scores(self.row[some]) >= least[some, None])
+                probes.append(some[probe])
+                holders.append(person)
+                if sum(part.size for part in holders) > MOST_HITS:
+                    raise DataError(why_not)
+        probe, holder = np.concatenate(probes), np.concatenate(holders)
+        return Reached(np.bincount(probe, minlength=len(self)).astype(np.int64), probe, holder)
 
     @classmethod
     def from_lists(

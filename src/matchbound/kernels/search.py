@@ -205,3 +205,17 @@ def keep_best(columns: Any, probes: Any, enrolled: Any, at: Any, lists: Any) -> 
             owner = enrolled.owner[col0 + found[k]]
             if values[k] > score[r, last] and owner != own and value_of(values[k], scale, kind) >= least[r]:
                 insert(score, holder, r, values[k], owner, enrolled.shared)
+
+
+@compiled()
+def every_score(probes: Any, enrolled: Any, at: Any, out: Any) -> None:
+    """The fused score of the probes `at`, shape (B,), with each enrolled person, shape (B, N); −∞ with their own."""
+    x = np.empty((1, probes.raw.shape[1]))
+    for r in range(at.shape[0]):
+        own, length = probes.own[at[r]], probes.lengths[at[r]]
+        scaled_row(probes, at[r], x)
+        out[r] = -np.inf
+        for column in range(enrolled.owner.shape[0]):
+            person = enrolled.owner[column]
+            if person != own:
+                out[r, person] = max(out[r, person], column_score(x, length, enrolled, column))
