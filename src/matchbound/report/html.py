@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,10 +53,6 @@ def to_html(document: Document) -> str:
             script=Markup(script),
             payload=None if payload is None else Markup(safe_json(payload)),
             shown={} if payload is None else {key: values[payload["start"]] for key, values in payload["text"].items()},
-            draw=lambda figure: Markup(draw(figure)),
-            marks=MARKS,
-            say=say,
-            level_text=level_text,
         )
     )
 
@@ -72,6 +67,7 @@ def _walk(sections: Sequence[Section]) -> Iterator[Section]:
 def _environment() -> Environment:
     """Made once, because it keeps the templates that it compiled; everything that is put into one is escaped."""
     import jinja2
+    from markupsafe import Markup
 
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE),
@@ -80,7 +76,18 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"unbroken": unbroken, "sentence": sentence_of, "columns": columns}
+    made.filters |= {
+        **{"unbroken": unbroken, "sentence": sentence_of, "columns": columns, "shortened": shortened},
+        "short": "{:g}".format,
+        "px": lambda value, axis, left=LEFT: float(pixels(axis, value, left)),
+        "py": lambda value, axis: float(pixels(axis, value, BOTTOM, TOP)),
+        "style": lambda line: "naive" if line.style == "dotted" else f"curve s{line.series % STYLES}",
+    }
+    made.globals |= {**LAYOUT, "trace": trace, "bar_paths": bar_paths, "bar_names": bar_names}
+    made.globals |= {
+        "marker_at": lambda figure: {name: at[figure.start] for name, at in cursor_moves(figure).items()},
+        **{"draw": lambda figure: Markup(draw(figure)), "marks": MARKS, "say": say, "level_text": level_text},
+    }
     return made
 
 
@@ -146,32 +153,26 @@ def _content_policy(style: str, script: str) -> str:
     )
 
 
-# Figures as SVG, drawn with classes only: colours, light or dark, come from the style sheet
+# Figures as SVG: `figure.svg.j2` draws them
 
 
 WIDTH, HEIGHT = 480, 370
 LEFT, RIGHT, TOP, BOTTOM = 68, 466, 16, 316
-# The left end of a list of intervals.
-EDGE = 14
-# Heights of a row of a list of intervals (its name, and its interval beneath), and above and beneath all of them.
-STEP, HEAD, FOOT = 42, 12, 50
-LEGEND = 24
 # Lines that the style sheet tells apart.
 STYLES = 6
 NAME_LENGTH = 40
-# Width of a letter of a tick's label.
-LETTER = 8.4
+KINDS = ("genuine", "impostor")
+LAYOUT = {
+    **{"WIDTH": WIDTH, "HEIGHT": HEIGHT, "LEFT": LEFT, "RIGHT": RIGHT, "TOP": TOP, "BOTTOM": BOTTOM, "KINDS": KINDS},
+    # The left end of a list of intervals; heights of a row of it (its name, and its interval beneath), and above and
+    # beneath all of them; the height of a line of a legend; the width of a letter of a tick's label.
+    **{"EDGE": 14, "STEP": 42, "HEAD": 12, "FOOT": 50, "LEGEND": 24, "LETTER": 8.4},
+}
 
 
 def draw(figure: Figure) -> str:
     """The picture, with its title and description."""
-    parts, height = _rows(figure) if figure.y is None else _plane(figure, figure.y)
-    name = escape(figure.key)
-    return (
-        f'<svg id="{name}" viewBox="0 0 {WIDTH} {height:g}" role="img" aria-labelledby="{name}-title {name}-desc">'
-        f'<title id="{name}-title">{escape(figure.title)}</title>'
-        f'<desc id="{name}-desc">{escape(figure.description)}</desc>{"".join(parts)}</svg>'
-    )
+    return str(getattr(_environment().get_template("figure.svg.j2").module, "picture")(figure))  # noqa: B009
 
 
 def pixels(axis: Axis, values: FloatArray | float, start: float = LEFT, end: float = RIGHT) -> FloatArray:
@@ -181,160 +182,51 @@ def pixels(axis: Axis, values: FloatArray | float, start: float = LEFT, end: flo
 
 def cursor_moves(figure: Figure) -> dict[str, list[float]]:
     """Pixels of the marker at each place of a slider, by name."""
+    ends = {"x": (LEFT, RIGHT), "y": (BOTTOM, TOP)}
+    sides = {"x": ("x", "left", "right"), "y": ("y", "top", "bottom")}
     moves = {}
-    for axis, names, ends in (
-        (figure.x, ("x", "left", "right"), (LEFT, RIGHT)),
-        (figure.y, ("y", "top", "bottom"), (BOTTOM, TOP)),
-    ):
-        for name in names:
-            if axis is not None and name in figure.cursor:
-                moves[name] = pixels(axis, figure.cursor[name], *ends).tolist()
+    for side, names in sides.items():
+        for name in (name for name in names if name in figure.cursor):
+            moves[name] = pixels(getattr(figure, side), figure.cursor[name], *ends[side]).tolist()
     return moves
 
 
-def _plane(figure: Figure, y: Axis) -> tuple[list[str], float]:
-    x = figure.x
-    parts = _y_ticks(y) + _x_ticks(x, LEFT, TOP, BOTTOM)
-    parts.append(_text("label", (LEFT + RIGHT) / 2, HEIGHT - 8, x.label, MIDDLE))
-    for band in figure.bands:
-        inside = (band.x >= x.low) & (band.x <= x.high)
-        edge = pixels(x, band.x[inside])
-        upper, lower = (pixels(y, side[inside], BOTTOM, TOP) for side in (band.high, band.low))
-        around = _points(np.concatenate([edge, edge[::-1]]), np.concatenate([upper, lower[::-1]]))
-        parts.append(f'<polygon class="band" points="{around}"/>')
-        parts += [f'<polyline class="limit" points="{_points(edge, side)}"/>' for side in (upper, lower)]
-    for bars in figure.bars:
-        parts += _bars(figure, bars, y)
-    names = []
-    for line in (line for line in figure.lines if line.style != "guide"):
-        inside = (line.x >= x.low) & (line.x <= x.high)
-        style = "naive" if line.style == "dotted" else f"curve s{line.series % STYLES}"
-        points = _points(pixels(x, line.x[inside]), pixels(y, line.y[inside], BOTTOM, TOP))
-        parts.append(f'<polyline class="{style}" points="{points}"/>')
-        names += [(style, line.label)] if line.label else []
-    for mark in figure.marks:
-        if x.holds(mark.x) and y.holds(mark.y):
-            parts.append(_square(float(pixels(x, mark.x)), float(pixels(y, mark.y, BOTTOM, TOP)), 3.5))
-    for place, (style, name) in enumerate(names):
-        base = HEIGHT + 8 + LEGEND * place
-        parts += [_line(style, LEFT, LEFT + 36, base, base), _text("label", LEFT + 46, base + 5, _short(name))]
-    parts += [*_bar_names(figure, y), *_cursor(figure)]
-    return parts, HEIGHT + (12 + LEGEND * len(names) if names else 0)
+def trace(figure: Figure, x: FloatArray, *sides: FloatArray) -> str:
+    """Points of a curve within the ends of the axis; with two sides, around the area between them."""
+    assert figure.y is not None
+    inside = (x >= figure.x.low) & (x <= figure.x.high)
+    across = pixels(figure.x, x[inside])
+    ups = [pixels(figure.y, side[inside], BOTTOM, TOP) for side in sides]
+    corners = [(across, ups[0]), *((across[::-1], up[::-1]) for up in ups[1:])]
+    return " ".join(f"{a:g},{b:g}" for xs, ys in corners for a, b in zip(xs, ys, strict=True))
 
 
-def _rows(figure: Figure) -> tuple[list[str], float]:
-    x, bottom = figure.x, HEAD + STEP * len(figure.rows)
-    parts = _x_ticks(x, EDGE, HEAD, bottom)
-    for rule in figure.rules:
-        at = float(pixels(x, rule.x, EDGE))
-        parts.append(_line("axis" if rule.style == "zero" else "limit", at, at, HEAD, bottom))
-    for place, row in enumerate(figure.rows):
-        base, line, faint = HEAD + STEP * place, HEAD + STEP * place + 28, " faint" if row.faint else ""
-        low, at, high = (float(pixels(x, value, EDGE)) for value in (row.low, row.estimate, row.high))
-        beside = f'<tspan class="tick" dx="8">{escape(row.beside)}</tspan>' if row.beside else ""
-        parts.append(_text(f"name{faint}", EDGE, base + 14, _short(row.name), inside=beside))
-        parts.append(_line(f"mark{faint}", low, high, line, line))
-        parts += [_line(f"mark{faint}", end, end, line - 5, line + 5) for end in (low, high)]
-        dot = f'<circle class="dot{faint}" cx="{at}" cy="{line}" r="5.5"/>'
-        parts.append(dot if row.sure else _square(at, line, 4.0))
-    dashed = next((f"; dashed: {rule.label}" for rule in figure.rules if rule.label), "")
-    parts.append(_text("label", (EDGE + RIGHT) / 2, bottom + 39, f"{x.label}{dashed}", MIDDLE))
-    return parts, bottom + FOOT
-
-
-def _y_ticks(y: Axis) -> list[str]:
-    """The name of the vertical axis, its ticks and a line across from each."""
-    turn = f'transform="translate({13 if y.ticks else 46} {(TOP + BOTTOM) / 2}) rotate(-90)" {MIDDLE}'
-    parts = [_text("label", 0, 0, y.label, turn)]
-    for value, text in y.labelled(0.0, 17.0 / (BOTTOM - TOP)):
-        at = float(pixels(y, value, BOTTOM, TOP))
-        parts += [_line("grid", LEFT, RIGHT, at, at), _text("tick", LEFT - 8, at + 4.5, text, 'text-anchor="end"')]
-    return parts
-
-
-def _x_ticks(x: Axis, left: float, top: float, bottom: float) -> list[str]:
-    """The horizontal axis, its ticks and a line up from each."""
-    parts = [_line("axis", left, RIGHT, bottom, bottom)]
-    for value, text in x.labelled(LETTER / (RIGHT - left)):
-        at = float(pixels(x, value, left))
-        anchor = 'dx="12" text-anchor="end"' if at > RIGHT - 8 else MIDDLE
-        parts += [_line("grid", at, at, top, bottom), _text("tick", at, bottom + 19, text, anchor)]
-    return parts
-
-
-def _bars(figure: Figure, bars: Bars, y: Axis) -> list[str]:
-    """A histogram; the part that errs at the slider's threshold is dark."""
-    edges, heights = pixels(figure.x, bars.edges), pixels(y, bars.heights, BOTTOM, TOP)
-    kind = KINDS[bars.series % 2]
-    outline = f"M{edges[0]:g} {BOTTOM}" + "".join(f"V{h:g}H{edges[k + 1]:g}" for k, h in enumerate(heights))
-    parts = [f'<path class="{kind} area" d="{outline}V{BOTTOM}Z"/>']
-    if figure.cursor:
-        clip = f"{figure.key}-{'far' if kind == 'impostor' else 'frr'}"
-        parts.append(f'<path class="{kind} wrong" clip-path="url(#{clip})" d="{outline}V{BOTTOM}Z"/>')
-    path, before = "", False
-    for k, filled in enumerate([*(bars.heights > 0.0), False]):  # nothing runs along the base line between scores
+def bar_paths(figure: Figure, bars: Bars) -> tuple[str, str]:
+    """The outline of a histogram, and the line on top of it, which does not run along the base between scores."""
+    assert figure.y is not None
+    edges, heights = pixels(figure.x, bars.edges), pixels(figure.y, bars.heights, BOTTOM, TOP)
+    steps = [f"V{height:g}H{end:g}" for height, end in zip(heights, edges[1:], strict=True)]
+    line, before = "", False
+    for k, filled in enumerate([*(bars.heights > 0.0), False]):
         if filled:
-            path += f"{'' if before else f'M{edges[k]:g} {BOTTOM}'}V{heights[k]:g}H{edges[k + 1]:g}"
+            line += f"{'' if before else f'M{edges[k]:g} {BOTTOM}'}{steps[k]}"
         elif before:
-            path += f"V{BOTTOM}"
+            line += f"V{BOTTOM}"
         before = filled
-    return [*parts, f'<path class="{kind} line" d="{path}"/>']
+    return f"M{edges[0]:g} {BOTTOM}{''.join(steps)}V{BOTTOM}Z", line
 
 
-def _bar_names(figure: Figure, y: Axis) -> list[str]:
-    """The name of each histogram above its peak: of the left one the end stands there, of the right one the start."""
+def bar_names(figure: Figure) -> list[tuple[str, float, float, str, str]]:
+    """Kind, place and name of each histogram, above its peak: of the left one the end, of the right one the start."""
     peaks = sorted((float(pixels(figure.x, b.edges[int(b.heights.argmax())])), b.series, b) for b in figure.bars)
-    parts = []
+    names = []
     for (at, series, bars), (anchor, shift) in zip(peaks, (("end", 24), ("start", -12)), strict=False):
-        up = max(float(pixels(y, bars.heights.max(), BOTTOM, TOP)) - 7.0, TOP + 4.0)
-        place = min(max(at + shift, LEFT + 70), RIGHT - 70)
-        parts.append(_text(f"{KINDS[series % 2]} name", place, up, bars.label, f'text-anchor="{anchor}"'))
-    return parts
+        up = max(float(pixels(figure.y, bars.heights.max(), BOTTOM, TOP)) - 7.0, TOP + 4.0) if figure.y else 0.0
+        names.append((KINDS[series % 2], min(max(at + shift, LEFT + 70), RIGHT - 70), up, bars.label, anchor))
+    return names
 
 
-def _cursor(figure: Figure) -> list[str]:
-    """The marker of a slider: a cross with both intervals, or a line across a histogram."""
-    if not figure.cursor:
-        return []
-    name, at = figure.key, {key: values[figure.start] for key, values in cursor_moves(figure).items()}
-    x = at["x"]
-    if "y" in at:
-        return [
-            _line("mark", at["left"], at["right"], at["y"], at["y"], f"{name}-h"),
-            _line("mark", x, x, at["top"], at["bottom"], f"{name}-v"),
-            f'<circle class="dot" id="{name}-dot" cx="{x}" cy="{at["y"]}" r="5.5"/>',
-        ]
-    sides = [(LEFT, x - LEFT), (x, RIGHT - x)]
-    clips = "".join(
-        f'<clipPath id="{name}-{rate}"><rect id="{name}-{rate}-rect" x="{start:g}" width="{width:.1f}" y="{TOP}" '
-        f'height="{BOTTOM - TOP}"/></clipPath>'
-        for rate, (start, width) in zip(("far", "frr"), sides if figure.low_matches else sides[::-1], strict=True)
-    )
-    return [f"<defs>{clips}</defs>", _line("mark", x, x, TOP, BOTTOM, f"{name}-v")]
-
-
-MIDDLE = 'text-anchor="middle"'
-KINDS = ("genuine", "impostor")
-
-
-def _line(style: str, x1: float, x2: float, y1: float, y2: float, name: str = "") -> str:
-    own = f' id="{name}"' if name else ""
-    return f'<line class="{style}"{own} x1="{x1:g}" x2="{x2:g}" y1="{y1:g}" y2="{y2:g}"/>'
-
-
-def _text(style: str, x: float, y: float, text: str, how: str = "", inside: str = "") -> str:
-    return f'<text class="{style}" x="{x:g}" y="{y:g}" {how}>{escape(text)}{inside}</text>'
-
-
-def _square(x: float, y: float, half: float) -> str:
-    return f'<rect class="aim" x="{x - half:g}" y="{y - half:g}" width="{2 * half:g}" height="{2 * half:g}"/>'
-
-
-def _short(name: str) -> str:
+def shortened(name: str) -> str:
     """A long name without its middle: names of groups often differ in their ends."""
     half = NAME_LENGTH // 2
     return name if len(name) <= NAME_LENGTH else f"{name[:half]}…{name[-half:]}"
-
-
-def _points(x: FloatArray, y: FloatArray) -> str:
-    return " ".join(f"{a:g},{b:g}" for a, b in zip(x, y, strict=True))
