@@ -23,8 +23,8 @@ from matchbound.counts.tally import (
     PairTable,
     Tally,
     exact_dot,
+    of_ordered_pairs,
     pair_moments,
-    whole_numbers,
 )
 from matchbound.results.rates import Rate
 from matchbound.stats.intervals import effective_n, wald
@@ -41,7 +41,9 @@ def tally_of(pairs: Pairs, genuine: list[tuple[int, int]]) -> Tally:
     second = np.array([j for _, j in pairs], dtype=np.int64)
     m = np.array([made for made, _ in pairs.values()], dtype=np.int64)
     n = np.array([erred for _, erred in pairs.values()], dtype=np.int64)
-    compared, erred = PairTable.of(first, second, m, size), PairTable.of(first, second, n, size)
+    order = np.lexsort((second, first))
+    kept = order[n[order] > 0]
+    compared, erred = (PairTable(first[at], second[at], count[at]) for at, count in ((order, m), (kept, n)))
     sum_mm, sum_nm, sum_nn = pair_moments(compared, (erred,), size)
 
     def by_identity(count: Any) -> Any:
@@ -199,7 +201,7 @@ def test_all_pairs_of_two_identities_with_a_million_instances_each() -> None:
 def test_exact_sums(values: list[int], factor: int) -> None:
     a, b = np.array(values), np.full(len(values), factor)
     assert exact_dot(a, b) == sum(value * factor for value in values)
-    kept = whole_numbers([value * 4 for value in values])
+    kept = of_ordered_pairs([value * 2 for value in values])
     assert [int(value) for value in kept] == [value * 4 for value in values]
     assert kept.dtype == (np.int64 if max(values) < 2**61 else object)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from matchbound.results.groups import SMALL, GroupRates
 from matchbound.results.interval import LARGE_SHARE, check_number
 from matchbound.results.rates import ErrorRates, error_rates, largest_share
 from matchbound.stats.gaps import group_sums
+from matchbound.stats.variance import unit_tally
 
 
 def by_group(
@@ -129,7 +131,9 @@ def by_group(
         notes += [note for name, rates in parts.items() if name not in small for note in _leans(rates, name)]
     if len(parts) == 1:
         notes.append(Note("one-group", f"all identities are in one group, {names[0]}: there is nothing to compare"))
-    sums = group_sums(whole, codes, len(parts), units=by_identity)
+    sums = group_sums(whole, codes, len(parts))
+    if by_identity:
+        sums = replace(group_sums(unit_tally(whole, [0]), codes, len(parts)), counted=sums)
     result = GroupRates(parts, float(grid[0]), overall, sums, small, tuple(dict.fromkeys(notes)))
     for text in result.warnings:
         warnings.warn(text, MatchboundWarning, stacklevel=2)

@@ -443,7 +443,7 @@ def unit_curve(curve: SortedCurve) -> UnitCurve:
         false_matches=matched,  # type: ignore[arg-type]
         false_nonmatches=missed,  # type: ignore[arg-type]
         genuine_comparisons=present.astype(np.int64),
-        impostor_comparisons=table.partners(curve.n_identities),
+        impostor_comparisons=table.units().by_identity(curve.n_identities),
         instances=None,
         pooled=curve,
         genuine_weights=genuine_weights,

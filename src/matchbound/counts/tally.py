@@ -7,11 +7,12 @@ and e_i erred. Everything the paper's estimators, variances and bootstraps need 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
 from matchbound.errors import DataError
@@ -19,53 +20,67 @@ from matchbound.errors import DataError
 
 @dataclass(frozen=True, eq=False)
 class PairTable:
-    """A sparse symmetric table over unordered pairs: first < second, sorted, no pair twice, count > 0; shape (P,)."""
+    """A sparse symmetric table over unordered pairs: first < second, sorted, no pair twice, count > 0; shape (P,).
+
+    Counts are whole numbers, but for shares in a tally of units.
+    """
 
     first: IntArray
     second: IntArray
-    count: IntArray
-
-    @staticmethod
-    def of(first: IntArray, second: IntArray, count: IntArray, n_identities: int) -> PairTable:
-        """Add up counts by unordered pair; entries may come in any order and either way round."""
-        low, high = np.minimum(first, second), np.maximum(first, second)
-        keys = low.astype(np.int64) * np.int64(n_identities) + high
-        distinct, inverse = np.unique(keys, return_inverse=True)
-        total = np.zeros(distinct.size, dtype=np.int64)
-        np.add.at(total, inverse.reshape(-1), count)
-        kept = total > 0
-        distinct, total = distinct[kept], total[kept]
-        return PairTable(distinct // n_identities, distinct % n_identities, total)
+    count: NDArray[Any]
 
     def by_identity(self, n_identities: int) -> IntArray:
         """What is counted for the pairs of each identity, shape (G,)."""
-        total = np.zeros(n_identities, dtype=np.int64)
+        total = np.zeros(n_identities, dtype=self.count.dtype)
         np.add.at(total, self.first, self.count)
         np.add.at(total, self.second, self.count)
         return total
 
-    def partners(self, n_identities: int) -> IntArray:
-        """In how many pairs each identity is, shape (G,)."""
-        ends = np.bincount(self.first, minlength=n_identities) + np.bincount(self.second, minlength=n_identities)
-        return ends.astype(np.int64, copy=False)
+    def of_pairs(self, first: IntArray, second: IntArray, n_identities: int) -> IntArray:
+        """The counts of some pairs, first < second, shape (P,); 0 where there is none."""
+        if not self.count.size:
+            return np.zeros(first.size, dtype=np.int64)
+        keys, wanted = (one * np.int64(n_identities) + two for one, two in ((self.first, self.second), (first, second)))
+        at = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
+        return np.where(keys[at] == wanted, self.count[at], 0)
 
-    def look_up(self, other: PairTable | AllPairs, n_identities: int) -> IntArray:
-        """The counts that `other` has for the pairs of this table, shape (P,); 0 where it has none."""
-        if isinstance(other, AllPairs):
-            return other.instances[self.first] * other.instances[self.second]
-        if not other.count.size:
-            return np.zeros(self.count.size, dtype=np.int64)
-        mine = self.first * np.int64(n_identities) + self.second
-        theirs = other.first * np.int64(n_identities) + other.second
-        at = np.minimum(np.searchsorted(theirs, mine), theirs.size - 1)
-        return np.where(theirs[at] == mine, other.count[at], 0)
+    def taken(self, used: BoolArray) -> PairTable:
+        """The pairs of two identities that are used; these are numbered anew."""
+        kept, place = used[self.first] & used[self.second], np.cumsum(used, dtype=np.int64) - 1
+        return PairTable(place[self.first[kept]], place[self.second[kept]], self.count[kept])
+
+    def units(self) -> PairTable:
+        """Every pair counted once."""
+        return replace(self, count=np.ones(self.count.size, dtype=np.int64))
+
+    @property
+    def squares(self) -> int:
+        """Σ_{i≠j} of the squared counts, over ordered pairs."""
+        return 2 * int(exact_dot(self.count, self.count))
 
 
 @dataclass(frozen=True, eq=False)
 class AllPairs:
-    """The comparisons of complete data, m_ij = M_i·M_j, without a table of G² numbers."""
+    """The comparisons of complete data, m_ij = M_i·M_j, without a table of G² numbers; it answers as a `PairTable`."""
 
     instances: IntArray
+
+    def by_identity(self, n_identities: int) -> IntArray:
+        return np.asarray(self.instances * (self.instances.sum() - self.instances))
+
+    def of_pairs(self, first: IntArray, second: IntArray, n_identities: int) -> IntArray:
+        return np.asarray(self.instances[first] * self.instances[second])
+
+    def taken(self, used: BoolArray) -> AllPairs:
+        return AllPairs(self.instances[used])
+
+    def units(self) -> AllPairs:
+        return AllPairs((self.instances > 0).astype(np.int64))
+
+    @property
+    def squares(self) -> int:
+        squares = self.instances.astype(object) ** 2
+        return int(squares.sum()) ** 2 - int((squares**2).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,26 +202,15 @@ class Tally:
             inside = members[compared.first] & members[compared.second]
             used[compared.first[inside]] = used[compared.second[inside]] = True
         used = used if used.any() else members
-        size, place = int(np.count_nonzero(used)), np.cumsum(used, dtype=np.int64) - 1
-
-        def among(table: PairTable) -> PairTable:
-            kept = used[table.first] & used[table.second]
-            return PairTable(place[table.first[kept]], place[table.second[kept]], table.count[kept])
-
-        erred = tuple(among(table) for table in tables)
-        if isinstance(compared, AllPairs):
-            compared = AllPairs(compared.instances[used])
-            comparisons = compared.instances * (compared.instances.sum() - compared.instances)
-        else:
-            compared = among(compared)
-            comparisons = compared.by_identity(size)
+        size, compared = int(np.count_nonzero(used)), compared.taken(used)
+        erred = tuple(table.taken(used) for table in tables)
         errors = np.array([table.by_identity(size) for table in erred])
         moments = pair_moments(compared, erred, size)
         return replace(
             self,
             identities=self.identities[used],
             genuine=GenuineTally(self.genuine.comparisons[used], self.genuine.errors[:, used]),
-            impostor=ImpostorTally(comparisons, errors, *moments, compared, erred),
+            impostor=ImpostorTally(compared.by_identity(size), errors, *moments, compared, erred),
             instances=None if self.instances is None else self.instances[used],
         )
 
@@ -223,28 +227,21 @@ def pair_moments(
     compared: PairTable | AllPairs, erred: tuple[PairTable, ...], n_identities: int
 ) -> tuple[int, IntArray, IntArray]:
     """(Σm², Σnm, Σn²) over ordered pairs, from the pair tables; shapes (), (K,), (K,)."""
-    if isinstance(compared, AllPairs):
-        squares = compared.instances.astype(object) ** 2
-        sum_mm = int(squares.sum()) ** 2 - int((squares**2).sum())
-    else:
-        sum_mm = 2 * exact_dot(compared.count, compared.count)
-    products = [table.look_up(compared, n_identities) for table in erred]
-    sum_nm = whole_numbers([2 * exact_dot(t.count, m) for t, m in zip(erred, products, strict=True)])
-    sum_nn = whole_numbers([2 * exact_dot(t.count, t.count) for t in erred])
-    return sum_mm, sum_nm, sum_nn
+    sum_nm = [exact_dot(t.count, compared.of_pairs(t.first, t.second, n_identities)) for t in erred]
+    return compared.squares, of_ordered_pairs(sum_nm), of_ordered_pairs([exact_dot(t.count, t.count) for t in erred])
 
 
-def exact_dot(a: IntArray, b: IntArray) -> int:
-    """Σ a·b of whole numbers, exact however large."""
+def exact_dot(a: NDArray[Any], b: NDArray[Any]) -> Any:
+    """Σ a·b of whole numbers, exact however large; a float where one of them holds shares."""
     if float(a.size) * float(a.max(initial=0)) * float(b.max(initial=0)) < 2.0**62:
-        return int((a * b).sum())
+        return (a * b).sum().item()
     return int((a.astype(object) * b.astype(object)).sum())
 
 
-def whole_numbers(values: list[int]) -> IntArray:
-    """Whole numbers as int64, or as Python's own where one of them does not fit."""
-    fits = all(value < 2**63 for value in values)
-    return np.array(values, dtype=np.int64 if fits else object)
+def of_ordered_pairs(values: Sequence[Any]) -> NDArray[Any]:
+    """Twice the sums over unordered pairs: int64, float64, or Python's own numbers where a whole one does not fit."""
+    fits = max(values, default=0) < 2**62
+    return np.array([2 * v for v in values], np.result_type(np.int64, *set(map(type, values))) if fits else object)
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,7 +271,7 @@ class JointTally:
         assert self.a.impostor.erred is not None
         assert self.b.impostor.erred is not None
         one, two = self.a.impostor.erred[k], self.b.impostor.erred[k]
-        both = np.minimum(one.count, one.look_up(two, self.n_identities)).sum()
+        both = np.minimum(one.count, two.of_pairs(one.first, one.second, self.n_identities)).sum()
         return int(one.count.sum() + two.count.sum() - 2 * both)
 
 
@@ -282,9 +279,6 @@ def join(a: Tally, b: Tally) -> JointTally:
     """Put two tallies with pairs of the same comparisons together."""
     if a.impostor.erred is None or b.impostor.erred is None:
         raise DataError("a joint tally needs the errors of each identity pair; tally with pairs=True")
-    size = a.n_identities
-    cross = [
-        2 * int((one.count * one.look_up(two, size)).sum())
-        for one, two in zip(a.impostor.erred, b.impostor.erred, strict=True)
-    ]
-    return JointTally(a, b, np.array(cross, dtype=np.int64))
+    tables = zip(a.impostor.erred, b.impostor.erred, strict=True)
+    cross = [exact_dot(one.count, two.of_pairs(one.first, one.second, a.n_identities)) for one, two in tables]
+    return JointTally(a, b, of_ordered_pairs(cross))

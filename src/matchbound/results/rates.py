@@ -438,8 +438,8 @@ def linkage_counts(tally: Tally, k: int) -> LinkageCounts:
 def _partners(tally: Tally) -> IntArray:
     """With how many other identities each was compared; where pairs were not kept, with all that take part."""
     compared, size = tally.impostor.compared, tally.n_identities
-    if isinstance(compared, PairTable):
-        return compared.partners(size)
+    if compared is not None:
+        return compared.units().by_identity(size)
     taking_part = tally.impostor.comparisons > 0
     return np.where(taking_part, np.count_nonzero(taking_part) - 1, 0).astype(np.int64)
 

@@ -230,7 +230,7 @@ def sign_terms(joints: Sequence[JointTally], metric: str, k: int = 0) -> SignTer
     m, ends, pair_squares = m_i[first], m_i[first], 0.0
     if isinstance(part, ImpostorTally):
         assert part.compared is not None
-        m = PairTable(first, second, first).look_up(part.compared, int(size)).astype(np.float64)
+        m = part.compared.of_pairs(first, second, int(size)).astype(np.float64)
         ends, pair_squares = m_i[first] + m_i[second], float(part.sum_mm) / 2.0
     return SignTerms(renamed[0], renamed[1], d, m, ends, float(m_i.sum()) / part.ends, float(m_i @ m_i), pair_squares)
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
-from matchbound.counts.tally import GenuineTally, ImpostorTally
-from matchbound.stats.variance import pair_columns
+from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally
 
 # Identities that a stratum must hold: for FRR, for FAR, and for drawing identities in exchange.
 LEAST_FRR, LEAST_FAR, LEAST_DRAWN = 2, 4, 5
@@ -76,77 +75,48 @@ def far_fixed_sizes(tally: ImpostorTally, k: int, sizes: IntArray) -> float:
     """
     assert tally.erred is not None
     assert tally.compared is not None
-    m, n, first, second = pair_columns(tally, k)
-    taking_part = tally.comparisons > 0
-    stratum = np.full(sizes.size, -1)
-    stratum[taking_part] = pooled_sizes(sizes[taking_part], LEAST_FAR)
-    count = int(stratum.max(initial=-1)) + 1
-    if int(np.count_nonzero(taking_part)) < LEAST_FAR:
+    used = tally.comparisons > 0
+    size, sizes = int(np.count_nonzero(used)), sizes[used]
+    if size < LEAST_FAR:
         return float("nan")
-    low = np.minimum(stratum[first], stratum[second])
-    high = np.maximum(stratum[first], stratum[second])
-    cell = low * count + high
-    cell_m = np.bincount(cell, weights=m, minlength=count * count)
-    cell_n = np.bincount(cell, weights=n, minlength=count * count)
-    rate = np.divide(cell_n, cell_m, out=np.zeros_like(cell_n), where=cell_m > 0)
-    d = n - rate[cell] * m
-    members = np.bincount(stratum[taking_part], minlength=count).astype(np.float64)
-    rows, compared = _by_stratum(d, first, second, stratum, count), _by_stratum(m, first, second, stratum, count)
-    rest = _rests(d, m, first, second, stratum, rows, compared)
-    rests = np.bincount(cell, weights=rest * rest, minlength=count * count).reshape(count, count)
-    everybody = float(members.sum())
-    complete = first.size == everybody * (everybody - 1.0) / 2.0 and bool(np.all(m == sizes[first] * sizes[second]))
-    total = 0.0
+    compared, erred = tally.compared.taken(used), tally.erred[k].taken(used)
+    first, second = np.triu_indices(size, k=1) if isinstance(compared, AllPairs) else (compared.first, compared.second)
+    m, n = (table.of_pairs(first, second, size).astype(np.float64) for table in (compared, erred))
+    stratum = pooled_sizes(sizes, LEAST_FAR)
+    members = np.bincount(stratum).astype(np.float64)
+    count = members.size
+    cell = np.minimum(stratum[first], stratum[second]) * count + np.maximum(stratum[first], stratum[second])
+
+    def by_stratum(value: FloatArray) -> FloatArray:
+        """Σ_j value_ij over the partners j of each stratum, shape (G, count)."""
+        ends = ((first, second), (second, first))
+        total = sum(np.bincount(one * count + stratum[two], value, size * count) for one, two in ends)
+        return np.asarray(total, dtype=np.float64).reshape(size, count)
+
+    made, wrong = (np.bincount(cell, value, count * count) for value in (m, n))
+    d = n - np.divide(wrong, made, out=np.zeros_like(made), where=made > 0)[cell] * m
+    rows, comparisons = by_stratum(d), by_stratum(m)
+    # Between two strata the effect of i is r_i/m_i per comparison; within one, r_i holds its partners' effects too, and
+    # with n identities the effect is (n − 1)/(n − 2) times that.
+    effect = np.divide(rows, comparisons, out=np.zeros_like(rows), where=comparisons > 0)
+    effect[np.arange(size), stratum] *= ((members - 1.0) / (members - 2.0))[stratum]
+    rest = d - m * (effect[first, stratum[second]] + effect[second, stratum[first]])
+    rests = np.bincount(cell, rest * rest, count * count).reshape(count, count)
+    own, others = np.diag(rests), rests + np.triu(rests, 1).T
+    variance = others * np.multiply.outer(members / (members - 1.0), members / (members - 1.0))
+    np.fill_diagonal(variance, 2.0 * own * (members - 1.0) / (members - 3.0))  # both orders of each pair
+    noise = variance * ((members - 1.0) / members)[:, None]
+    np.fill_diagonal(noise, np.diag(variance) * (members - 2.0) / members)
+    total = 2.0 * float(variance.sum())
+    complete = first.size == size * (size - 1) // 2 and bool(np.all(m == sizes[first] * sizes[second]))
     for a in range(count):
         inside = stratum == a
-        size = members[a]
-        r = rows[inside].sum(axis=1)
-        noise = 0.0
-        for b in range(count):
-            cell_rests = rests[min(a, b), max(a, b)]
-            if b == a:  # symmetric: both orders of each pair
-                variance = 2.0 * cell_rests * (size - 1.0) / (size - 3.0)
-                noise += (size - 2.0) / size * variance
-            else:
-                variance = cell_rests * size * members[b] / ((size - 1.0) * (members[b] - 1.0))
-                noise += (size - 1.0) / size * variance
-            total += 2.0 * variance
-        kept = _kept_of_rows(sizes, inside, taking_part) if complete else kept_share(compared[inside].sum(axis=1))
-        total += 4.0 * (float((r * r).sum()) - noise) / kept
+        kept = _kept_of_rows(sizes, inside) if complete else kept_share(comparisons[inside].sum(axis=1))
+        total += 4.0 * float((rows[inside].sum(axis=1) ** 2).sum() - noise[a].sum()) / kept
     return total / float(tally.comparisons.sum()) ** 2
 
 
-def _by_stratum(value: FloatArray, first: IntArray, second: IntArray, stratum: IntArray, count: int) -> FloatArray:
-    """Σ_j value_ij over the partners j of each stratum, shape (G, count)."""
-    size = stratum.size
-    summed = np.bincount(first * count + stratum[second], weights=value, minlength=size * count).astype(np.float64)
-    summed = summed + np.bincount(second * count + stratum[first], weights=value, minlength=size * count)
-    return summed.reshape(size, count)
-
-
-def _rests(
-    d: FloatArray,
-    m: FloatArray,
-    first: IntArray,
-    second: IntArray,
-    stratum: IntArray,
-    rows: FloatArray,
-    compared: FloatArray,
-) -> FloatArray:
-    """D_ij without the effects of i and j, shape (P,).
-
-    Between two strata the effect of i is r_i/m_i per comparison; within one, r_i holds its partners' effects too, and
-    with n identities the effect is (n − 1)/(n − 2) times that.
-    """
-    members = np.bincount(stratum[stratum >= 0], minlength=rows.shape[1]).astype(np.float64)
-    effect = np.divide(rows, compared, out=np.zeros_like(rows), where=compared > 0)
-    own = np.flatnonzero(stratum >= 0)
-    inner = members[stratum[own]]
-    effect[own, stratum[own]] *= np.where(inner > 2, (inner - 1.0) / np.maximum(inner - 2.0, 1.0), 0.0)
-    return np.asarray(d - m * (effect[first, stratum[second]] + effect[second, stratum[first]]))
-
-
-def _kept_of_rows(sizes: IntArray, inside: BoolArray, taking_part: BoolArray) -> float:
+def _kept_of_rows(sizes: IntArray, inside: BoolArray) -> float:
     """How much of Σ_i Var(effect of i) the r_i of a stratum keep when all pairs were compared.
 
     With U_i the effect of i per comparison, what i adds to the total is M_i(Γ − M_i)U_i, Γ = ΣM. Of it r_i keeps
@@ -154,7 +124,7 @@ def _kept_of_rows(sizes: IntArray, inside: BoolArray, taking_part: BoolArray) ->
     M_i(Γ_a − 2M_i)U_i + M_i·ΣMU − M_i(Γ_a − M_i)·2Σ_k M_k(Γ_a − M_k)U_k/(Γ_a² − ΣM²) from its own.
     """
     w = sizes[inside].astype(np.float64)
-    whole, part = float(sizes[taking_part].sum()), float(w.sum())
+    whole, part = float(sizes.sum()), float(w.sum())
     between: FloatArray = np.diag(w) - np.outer(w, w) / part
     pairs = w * (part - w)
     within: FloatArray = np.diag(w * (part - 2.0 * w)) + np.outer(w, w) - np.outer(pairs, 2.0 * pairs) / pairs.sum()

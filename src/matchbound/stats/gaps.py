@@ -25,11 +25,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
-from matchbound.counts.tally import AllPairs, Tally
+from matchbound.counts.tally import AllPairs, PairTable, Tally
 from matchbound.stats.dyadic import DyadicSums, bias_factor, bipartite_variance, effective_number
 from matchbound.stats.variance import UnitRate
 
@@ -250,13 +252,13 @@ def _ratio(above: FloatArray, below: FloatArray, otherwise: FloatArray | float) 
 
 @dataclass(frozen=True, eq=False)
 class GroupSums:
-    """Impostor comparisons by identity and group, at one threshold.
+    """Impostor comparisons, or units of them, by identity and group, at one threshold.
 
     - group, shape (G,): in 0..H−1.
     - errors, comparisons, shape (G, H): S_ih and m_ih.
     - sum_nn, sum_nm, sum_mm, shape (H, H): Σn_ij², Σn_ij·m_ij and Σm_ij² over the identity pairs of each cell, each
       pair once; symmetric.
-    - counts: errors and comparisons, shape (H, H) each, where the sums are of units (shares n_ij/m_ij of pairs).
+    - counted: the same of the comparisons behind units.
     """
 
     group: IntArray
@@ -265,61 +267,43 @@ class GroupSums:
     sum_nn: FloatArray
     sum_nm: FloatArray
     sum_mm: FloatArray
-    counts: tuple[FloatArray, FloatArray] | None = None
+    counted: GroupSums | None = None
+
+    def totals(self, g: int, h: int) -> tuple[float, float]:
+        """Errors and comparisons of the cell {g, h}."""
+        members, ends = self.group == g, 2.0 if g == h else 1.0
+        return float(self.errors[members, h].sum()) / ends, float(self.comparisons[members, h].sum()) / ends
 
 
-def group_sums(tally: Tally, group: IntArray, n_groups: int, *, units: bool = False) -> GroupSums:
-    """Sum a tally with pairs over groups of identities at its first threshold.
-
-    With `units` every identity pair counts once: n_ij/m_ij takes the place of n_ij, and 1 that of m_ij.
-    """
+def group_sums(tally: Tally, group: IntArray, n_groups: int) -> GroupSums:
+    """Sum a tally with pairs, of comparisons or units, over groups of identities at its first threshold."""
     impostor = tally.impostor
     assert impostor.erred is not None
     assert impostor.compared is not None
-    size, compared = tally.n_identities, impostor.compared
-    erred = impostor.erred[0]
-    n = erred.count.astype(np.float64)
+    size, compared, erred = tally.n_identities, impostor.compared, impostor.erred[0]
 
-    def by_group(first: IntArray, second: IntArray, value: FloatArray) -> FloatArray:
-        there = np.bincount(first * np.int64(n_groups) + group[second], value, size * n_groups)
-        back = np.bincount(second * np.int64(n_groups) + group[first], value, size * n_groups)
+    def by_group(table: PairTable) -> FloatArray:
+        there = np.bincount(table.first * np.int64(n_groups) + group[table.second], table.count, size * n_groups)
+        back = np.bincount(table.second * np.int64(n_groups) + group[table.first], table.count, size * n_groups)
         return np.asarray(there + back, dtype=np.float64).reshape(size, n_groups)
 
-    def by_cell(first: IntArray, second: IntArray, value: FloatArray) -> FloatArray:
-        low, high = np.minimum(group[first], group[second]), np.maximum(group[first], group[second])
-        cell = np.bincount(low * np.int64(n_groups) + high, value, n_groups * n_groups).reshape(n_groups, n_groups)
+    def by_cell(table: PairTable, times: NDArray[Any]) -> FloatArray:
+        one, two = group[table.first], group[table.second]
+        key, value = np.minimum(one, two) * np.int64(n_groups) + np.maximum(one, two), 1.0 * table.count * times
+        cell = np.bincount(key, value, n_groups * n_groups).reshape(n_groups, n_groups)
         return np.asarray(cell + np.triu(cell, 1).T, dtype=np.float64)
 
-    counts = None
-    if units:
-        whole = group_sums(tally, group, n_groups)
-        counts = _cells(whole.errors, group, n_groups), _cells(whole.comparisons, group, n_groups)
     if isinstance(compared, AllPairs):
-        m_of_errors = erred.look_up(compared, size).astype(np.float64)
-        sizes = (compared.instances > 0 if units else compared.instances).astype(np.float64)
-        total = np.bincount(group, sizes, n_groups)
-        squares = np.bincount(group, sizes**2, n_groups)
-        fourths = np.bincount(group, sizes**4, n_groups)
+        sizes = compared.instances.astype(np.float64)
+        total, squares, fourths = (np.bincount(group, sizes**power, n_groups) for power in (1, 2, 4))
         comparisons = sizes[:, None] * total[None, :]
         comparisons[np.arange(size), group] -= sizes**2
         sum_mm = np.multiply.outer(squares, squares)
         sum_mm[np.diag_indices(n_groups)] = (squares**2 - fourths) / 2.0
     else:
-        m_of_errors = erred.look_up(compared, size).astype(np.float64)
-        made = np.ones(compared.count.size) if units else compared.count.astype(np.float64)
-        comparisons = by_group(compared.first, compared.second, made)
-        sum_mm = by_cell(compared.first, compared.second, made * made)
-    if units:
-        n, m_of_errors = n / m_of_errors, np.ones(n.size)
-    sum_nn, sum_nm = (by_cell(erred.first, erred.second, n * other) for other in (n, m_of_errors))
-    return GroupSums(group, by_group(erred.first, erred.second, n), comparisons, sum_nn, sum_nm, sum_mm, counts)
-
-
-def _cells(by_identity: FloatArray, group: IntArray, n_groups: int) -> FloatArray:
-    """Sums over cells from sums by identity and group, shape (H, H), each comparison once."""
-    result: FloatArray = np.array([by_identity[group == g].sum(axis=0) for g in range(n_groups)])
-    result[np.diag_indices(n_groups)] /= 2.0
-    return result
+        comparisons, sum_mm = by_group(compared), by_cell(compared, compared.count)
+    sum_nm = by_cell(erred, compared.of_pairs(erred.first, erred.second, size))
+    return GroupSums(group, by_group(erred), comparisons, by_cell(erred, erred.count), sum_nm, sum_mm)
 
 
 @dataclass(frozen=True, eq=False)
@@ -344,13 +328,10 @@ class CellRate:
 
 def cell_rate(sums: GroupSums, g: int, h: int) -> CellRate:
     """The rate of the cell {g, h} with its variance."""
-    members = sums.group == g
-    s, m = np.where(members, sums.errors[:, h], 0.0), np.where(members, sums.comparisons[:, h], 0.0)
-    errors, comparisons = float(s.sum()), float(m.sum())
-    if g == h:
-        errors, comparisons = errors / 2.0, comparisons / 2.0
+    members, (errors, comparisons) = sums.group == g, sums.totals(g, h)
     if comparisons <= 0.0:
-        return CellRate(0, 0, float("nan"), np.zeros(s.size), 0.0, float("nan"), (0.0, 0.0))
+        return CellRate(0, 0, float("nan"), np.zeros(members.size), 0.0, float("nan"), (0.0, 0.0))
+    s, m = np.where(members, sums.errors[:, h], 0.0), np.where(members, sums.comparisons[:, h], 0.0)
     p = errors / comparisons
     rows = (s - p * m) / comparisons
     square = sums.sum_nn[g, h] - 2.0 * p * sums.sum_nm[g, h] + p * p * sums.sum_mm[g, h]
@@ -366,9 +347,8 @@ def cell_rate(sums: GroupSums, g: int, h: int) -> CellRate:
         size_columns = effective_number(w)
         variance = bipartite_variance(rows, columns, pair_square, size_rows, size_columns)
         influence, sizes = rows + columns, (size_rows, size_columns)
-    if sums.counts is not None:
-        errors, comparisons = float(sums.counts[0][g, h]), float(sums.counts[1][g, h])
-    return CellRate(round(errors), round(comparisons), p, influence, pair_square, max(variance, pair_square), sizes)
+    counts = (sums.counted or sums).totals(g, h)
+    return CellRate(round(counts[0]), round(counts[1]), p, influence, pair_square, max(variance, pair_square), sizes)
 
 
 def difference_of_cells(one: CellRate, two: CellRate) -> float:

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counts.tally import AllPairs, ImpostorTally, JointTally, PairTable, Part, Tally, exact_dot
+from matchbound.counts.tally import AllPairs, ImpostorTally, JointTally, Part, Tally, exact_dot, join
 from matchbound.stats.dyadic import bias_factor, effective_number
 
 
@@ -144,7 +144,7 @@ def unit_tally(tally: Tally, places: Sequence[int]) -> Tally:
     """The tally of units at some thresholds: y_ij = n_ij/m_ij and y_i = e_i/g_i in the place of counts, float64."""
     impostor, genuine = (units_of(part, places)[0] for part in (tally.impostor, tally.genuine))
     sides: dict[str, Any] = {"impostor": impostor, "genuine": genuine}
-    return replace(tally, **sides, instances=None)
+    return replace(tally, thresholds=tally.thresholds[list(places)], **sides, instances=None)
 
 
 def unit_joint(joint: JointTally) -> JointTally:
@@ -152,14 +152,8 @@ def unit_joint(joint: JointTally) -> JointTally:
 
     What is linear in comparisons (`matchbound.stats.differences`) is then linear in units. Numbers are float64.
     """
-    places, cross = range(joint.a.thresholds.size), []
-    for k in places:
-        (table, y), (other, z) = _shares(joint.a.impostor, k), _shares(joint.b.impostor, k)
-        keys, theirs = (t.first * np.int64(joint.n_identities) + t.second for t in (table, other))
-        _, mine, same = np.intersect1d(keys, theirs, assume_unique=True, return_indices=True)
-        cross.append(2.0 * float(y[mine] @ z[same]))
-    sums: dict[str, Any] = {"sum_nn": np.array(cross)}
-    return replace(joint, a=unit_tally(joint.a, places), b=unit_tally(joint.b, places), **sums)
+    one, two = (unit_tally(tally, range(joint.sum_nn.size)) for tally in (joint.a, joint.b))
+    return replace(join(one, two), disagreements=joint.disagreements)
 
 
 def units_of(part: Part, places: Sequence[int]) -> tuple[Part, float]:
@@ -170,46 +164,27 @@ def units_of(part: Part, places: Sequence[int]) -> tuple[Part, float]:
         genuine: dict[str, Any] = {"comparisons": present.astype(np.float64), "errors": y}
         return replace(part, **genuine), float((1.0 / part.comparisons[present]).mean()) if present.any() else 0.0
     size, compared = int(part.comparisons.size), part.compared
+    assert compared is not None
+    assert part.erred is not None
     if isinstance(compared, AllPairs):
-        instances = compared.instances[compared.instances > 0]
-        partners = np.where(compared.instances > 0, instances.size - 1.0, 0.0)
-        reciprocal = (float((1.0 / instances).sum()) ** 2 - float((1.0 / instances**2).sum())) / 2.0
+        one_over = 1.0 / compared.instances[compared.instances > 0]
+        reciprocal = (float(one_over.sum()) ** 2 - float((one_over**2).sum())) / 2.0
     else:
-        assert compared is not None
-        partners = compared.partners(size)
         reciprocal = float((1.0 / compared.count).sum())
-    shares = [_shares(part, k) for k in places]
-    units = float(partners.sum()) / 2.0
+    tables, units = [part.erred[k] for k in places], compared.units()
+    shares = [replace(t, count=t.count / compared.of_pairs(t.first, t.second, size)) for t in tables]
+    partners = units.by_identity(size).astype(np.float64)
     impostor: dict[str, Any] = {
-        "comparisons": partners.astype(np.float64),
-        "errors": np.array([np.bincount(t.first, y, size) + np.bincount(t.second, y, size) for t, y in shares]),
-        "sum_mm": 2.0 * units,
-        "sum_nm": np.array([2.0 * float(y.sum()) for _, y in shares]),
-        "sum_nn": np.array([2.0 * float(y @ y) for _, y in shares]),
-        "compared": None,
-        "erred": None,
+        "comparisons": partners,
+        "errors": np.array([table.by_identity(size) for table in shares]),
+        "sum_mm": float(partners.sum()),
+        "sum_nm": np.array([2.0 * float(table.count.sum()) for table in shares]),
+        "sum_nn": np.array([2.0 * float(table.count @ table.count) for table in shares]),
+        "compared": units,
+        "erred": tuple(shares),
+        "sizes": None,
     }
-    return replace(part, **impostor), reciprocal / max(units, 1.0)
-
-
-def _shares(tally: ImpostorTally, k: int) -> tuple[PairTable, FloatArray]:
-    """The identity pairs that erred at threshold k, and y_ij of each."""
-    assert tally.erred is not None
-    assert tally.compared is not None
-    erred = tally.erred[k]
-    return erred, erred.count / erred.look_up(tally.compared, int(tally.comparisons.size))
-
-
-def pair_columns(tally: ImpostorTally, k: int) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
-    """(m, n, first, second) over all identity pairs that were compared, shape (P,) each."""
-    assert tally.erred is not None
-    assert tally.compared is not None
-    size, compared = int(tally.comparisons.size), tally.compared
-    if isinstance(compared, AllPairs):
-        first, second = np.triu_indices(size, k=1)
-        compared = PairTable(first, second, compared.instances[first] * compared.instances[second])
-    erred = compared.look_up(tally.erred[k], size)
-    return compared.count.astype(np.float64), erred.astype(np.float64), compared.first, compared.second
+    return replace(part, **impostor), reciprocal / max(float(partners.sum()) / 2.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
