@@ -7,7 +7,7 @@ from matchbound.counting.recount import OfComparisons, Recount, Source, of_embed
 from matchbound.counting.run import Executor, RunOptions
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.errors import DataError, UsageError
+from matchbound.errors import DataError
 from matchbound.readers.read import Readable, as_source
 from matchbound.readers.scan import ScoreFile
 
@@ -17,17 +17,10 @@ AnySource = Source | ScoreFile
 def source_of(data: AnySource | Readable) -> AnySource:
     """The data as they are, or as `read` reads a file or a data frame; an error where there is nothing to compare."""
     source = as_source(data)
-    if isinstance(source, Comparisons):
-        if not len(source):
-            raise DataError("there are no comparisons")
-    elif isinstance(source, Embeddings):
-        if len(source) < 2:
-            raise DataError(f"there are no comparisons: {len(source)} embeddings make no pair")
-    elif not isinstance(source, ScoreFile):
-        raise UsageError(
-            f"data must be Comparisons or Embeddings, a data frame, a file or a list of files (see matchbound.read, "
-            f"and Comparisons.from_labels for arrays of labels and scores); got {type(source).__name__}"
-        )
+    if source.kind == "comparisons" and not len(source):
+        raise DataError("there are no comparisons")
+    if source.kind == "embeddings" and len(source) < 2:
+        raise DataError(f"there are no comparisons: {len(source)} embeddings make no pair")
     return source
 
 

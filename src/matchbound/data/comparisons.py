@@ -133,6 +133,10 @@ class Source(ABC):
         kept[identities] = True
         return self.take(np.flatnonzero(self._rows_among(kept)))
 
+    def without_repeats(self, how: Repeats) -> Self:
+        """One comparison for each pair of instances; a UsageError where rows are no comparisons."""
+        raise UsageError("repeats says what to do with comparisons that occur twice; these data are embeddings")
+
     def group_of_rows(self, column: Any, name: str, remedy: str) -> LabelArray:
         """The group of each identity from one label per row; a UsageError where a row has two identities."""
         raise UsageError(f"{name}: a column cannot say which side of a comparison it is about; {remedy}")

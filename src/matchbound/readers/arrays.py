@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -127,8 +127,9 @@ def _reason(error: BaseException) -> str:
     return f"is damaged or cut short ({plainly(str(error).strip() or type(error).__name__, 200)}); write it again"
 
 
-def read_arrays(source: Input, options: Options) -> Comparisons | Embeddings:
+def read_arrays(inputs: Sequence[Input], options: Options) -> Comparisons | Embeddings:
     """Embeddings from `embeddings` and `identity`, or comparisons from `id_a`, `id_b` and `score`, of named arrays."""
+    source = inputs[0]
     arrays = load_hdf5(source) if source.kind == "hdf5" else load_npz(source)
     roles = options.roles(list(arrays), source.name)
     if isinstance(roles, PairRoles) or roles.embedding is None:
@@ -157,16 +158,16 @@ def _table(source: str, arrays: Mapping[str, NDArray[Any]]) -> Table:
     return Table(source, pa.table(columns))
 
 
-def read_npy(source: Input, options: Options) -> Embeddings:
+def read_npy(inputs: Sequence[Input], options: Options) -> Embeddings:
     """Embeddings from an array of shape (rows, dimensions) and labels: an array, or a file of them.
 
     Without `labels`, a file beside an array on disk is looked for: for ``faces.npy`` these are ``faces.labels.txt``,
     ``faces_labels.npy`` and the like, then ``labels.txt``, ``identity.npy`` and the like.
     """
+    source, labels = inputs[0], inputs[1] if len(inputs) > 1 else options.labels
     vectors = load_npy(source)
     if vectors.ndim != 2:
         raise DataError(f"{source.name} has shape {vectors.shape}; embeddings have shape (rows, dimensions)")
-    labels = options.labels
     if labels is None and source.path is not None:
         labels = _labels_beside(source.path)
     if labels is None:
@@ -220,11 +221,12 @@ def _labels_of_text(source: Input, rows: int, of: str) -> Coded:
     return coded_labels(texts[begin:], source.name, lambda row: f"{source.name}, line {begin + row + 1}: the label")
 
 
-def read_directory(path: Path, options: Options) -> Comparisons | Embeddings:
+def read_directory(inputs: Sequence[Input], options: Options) -> Comparisons | Embeddings:
     """A directory: Parquet files that make one table; one array with labels; or a folder an identity.
 
     In the last layout ``alice/1.npy`` is a vector of identity ``alice``, instance ``1``.
     """
+    path = Path(inputs[0].name)
     files = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith((".", "_")))
     if not files:
         raise DataError(f"{path} is a directory without files")
@@ -235,10 +237,10 @@ def read_directory(path: Path, options: Options) -> Comparisons | Embeddings:
         return read_parquet(tables, options)
     here = [p for p in files if p.parent == path]
     if len(here) == 1 and here[0].suffix == ".npz":
-        return read_arrays(open_input(here[0], options.max_bytes), options)
+        return read_arrays([open_input(here[0], options.max_bytes)], options)
     main = [p for p in here if p.suffix == ".npy" and plain(p.stem) in _VECTORS]
     if len(main) == 1:
-        return read_npy(open_input(main[0], options.max_bytes), options)
+        return read_npy([open_input(main[0], options.max_bytes)], options)
     nested = [p for p in files if p.suffix == ".npy" and p.parent != path]
     if nested:
         return _folders(path, nested, options.kind(str(path)))

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
+from matchbound.data.comparisons import Comparisons
+from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import is_missing
 from matchbound.errors import DataError, MatchboundError, UsageError, plainly
 from matchbound.files.opening import Input, open_input
+from matchbound.readers.options import Options
 from matchbound.readers.parquet import load_parquet_table
-from matchbound.readers.tables import Table, is_frame, readable
+from matchbound.readers.tables import Table, from_table, is_frame, readable
 from matchbound.readers.text import load_text_table
+
+# The first four bytes of a compressed frame, as a number.
+LZ4, ZSTANDARD = 0x184D2204, 0xFD2FB528
+# Bytes beyond which Arrow cannot make room for a buffer.
+LARGEST_BUFFER = 1 << 40
 
 
 def table_of(data: Any) -> Table:
@@ -23,6 +32,11 @@ def table_of(data: Any) -> Table:
     if not table.names:
         raise DataError(f"{table.source} has no columns")
     return table
+
+
+def read_table(inputs: Sequence[Input], options: Options) -> Comparisons | Embeddings:
+    """Comparisons or embeddings from a table in Arrow IPC or JSON lines."""
+    return from_table(load_table(inputs[0]), options)
 
 
 def load_table(source: Input, numbers: Collection[str] = ()) -> Table:
@@ -89,51 +103,29 @@ def load_arrow(source: Input) -> Table:
     """
     import pyarrow as pa
 
-    with readable(source, "an Arrow IPC file", struct.error):
+    with readable(source, "an Arrow IPC file"):
         with source.arrow() as raw:
             content = raw.read_buffer()  # so that a length in it that is wrong reserves no memory
         if content[:6].to_pybytes() == b"ARROW1":
             pa.ipc.open_file(content)  # an error where the end of the file is not there
             content = content[8:]
-        messages = pa.ipc.MessageReader.open_stream(content)
-        source.check_bytes(sum(map(_unpacked_bytes, messages)), max(source.max_bytes, source.size or 0))
+        bodies = [message.body for message in pa.ipc.MessageReader.open_stream(content) if message.body is not None]
+        source.check_bytes(sum(map(_unpacked_bytes, bodies)), max(source.max_bytes, source.size or 0))
         data = pa.ipc.open_stream(content).read_all()
         data.validate(full=True)  # offsets that lead out of a buffer would end the process
         return Table(source.name, data)
 
 
-def _unpacked_bytes(message: Any) -> int:
-    """How many bytes the body of an Arrow IPC message unpacks to.
+def _unpacked_bytes(body: Any) -> int:
+    """How many bytes the body of an Arrow IPC message takes in memory, at the most.
 
-    A compressed buffer begins with its size. Where buffers are is in the metadata, a flatbuffer: a table begins with
-    the distance back to its list of fields, which holds the place of each field from the table's beginning.
+    Buffers begin at multiples of eight bytes, and a compressed one is its size and a frame of LZ4 or Zstandard. What
+    only looks like one, in other data, has a size that no buffer has.
     """
-    data = memoryview(message.metadata)
-    body = memoryview(message.body) if message.body is not None else memoryview(b"")
-
-    def field(table: int, number: int) -> int:
-        fields = table - struct.unpack_from("<i", data, table)[0]
-        place = 4 + 2 * number
-        inside = place < struct.unpack_from("<H", data, fields)[0]
-        offset = struct.unpack_from("<H", data, fields + place)[0] if inside else 0
-        return table + offset if offset else 0
-
-    def follow(place: int) -> int:
-        return int(place + struct.unpack_from("<I", data, place)[0])
-
-    if message.type not in ("record batch", "dictionary"):
-        return 0
-    batch = follow(field(follow(0), 2))
-    if message.type == "dictionary":
-        batch = follow(field(batch, 1))
-    if not field(batch, 3) or not field(batch, 2):
-        return body.nbytes
-    buffers, total = follow(field(batch, 2)), 0
-    for number in range(struct.unpack_from("<I", data, buffers)[0]):
-        offset, length = struct.unpack_from("<qq", data, buffers + 4 + 16 * number)
-        size = struct.unpack_from("<q", body, offset)[0] if length else 0
-        total += length if size < 0 else size
-    return total
+    words = np.frombuffer(body, dtype="<i8", count=body.size // 8)
+    begins = words.view("<u4")[2::2]
+    sizes = words[:-1][(begins == LZ4) | (begins == ZSTANDARD)]
+    return int(body.size + sizes[(sizes > 0) & (sizes < LARGEST_BUFFER)].sum())
 
 
 def load_json_lines(source: Input) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -25,38 +25,38 @@ from matchbound.files.opening import (
 )
 from matchbound.notes import Note
 from matchbound.readers.options import options_of
-from matchbound.readers.roles import PairRoles
 from matchbound.readers.scan import ScoreFile
-from matchbound.readers.tables import GENUINE_WORDS, build_comparisons, from_table, is_frame
-from matchbound.readers.text import NUMBER, read_delimited, read_list, split_line
+from matchbound.readers.tables import from_table, is_frame
 
 __all__ = ["READERS", "file_digest", "read"]
 
-# Readers by name: the module of `matchbound.readers.layouts` with `read_…` for each, and the options that it takes.
-READERS: dict[str, tuple[str, str]] = {
-    "voxceleb": ("lists", "identity_regex missing"),
-    "kaldi": ("lists", "map identity_regex missing"),
-    "kaldi-ark": ("vectors", "map identity_regex"),
-    "sre": ("lists", "map identity_regex missing"),
-    "bob4": ("lists", "missing"),
-    "bob5": ("lists", "missing"),
-    "bob-csv": ("lists", "group missing"),
-    "pyeer": ("lists", ""),
-    "lfw": ("lists", "missing"),
-    "ijb": ("lists", "missing"),
-    "matrix": ("vectors", "labels column_labels"),
-    "splink": ("splink", "labels score truth unique_id blocked missing"),
-}
-# What a file without a reader is, by its kind, and the options that it takes.
+# What plain tables take.
 TABLE = "columns group missing"
+# Readers by name: the function of `matchbound.readers.layouts`, and the options that it takes.
+READERS = {
+    "voxceleb": ("lists.read_voxceleb", "identity_regex missing"),
+    "kaldi": ("lists.read_kaldi", "map identity_regex missing"),
+    "kaldi-ark": ("vectors.read_kaldi_ark", "map identity_regex"),
+    "sre": ("lists.read_sre", "map identity_regex missing"),
+    "bob4": ("lists.read_bob4", "missing"),
+    "bob5": ("lists.read_bob5", "missing"),
+    "bob-csv": ("lists.read_bob_csv", "group missing"),
+    "pyeer": ("lists.read_pyeer", ""),
+    "lfw": ("lists.read_lfw", "missing"),
+    "ijb": ("lists.read_ijb", "missing"),
+    "matrix": ("vectors.read_matrix", "labels column_labels"),
+    "splink": ("splink.read_splink", "labels score truth unique_id blocked missing"),
+}
+# For a file without a reader, by its kind: what messages call it, the function of `matchbound.readers`, its options.
 KINDS = {
-    "text": ("a delimited text file", f"{TABLE} delimiter"),
-    "parquet": ("a Parquet file", TABLE),
-    "arrow": ("an Arrow file", TABLE),
-    "json": ("a file of JSON lines", TABLE),
-    "npy": ("an .npy file", "labels"),
-    "hdf5": ("an HDF5 file", TABLE),
-    "zip": ("an .npz file", TABLE),
+    "text": ("a delimited text file", "text.read_text", f"{TABLE} delimiter"),
+    "parquet": ("a Parquet file", "parquet.read_parquet", TABLE),
+    "arrow": ("an Arrow file", "containers.read_table", TABLE),
+    "json": ("a file of JSON lines", "containers.read_table", TABLE),
+    "npy": ("an .npy file", "arrays.read_npy", "labels"),
+    "hdf5": ("an HDF5 file", "arrays.read_arrays", TABLE),
+    "zip": ("an .npz file", "arrays.read_arrays", TABLE),
+    "directory": ("a directory", "arrays.read_directory", f"{TABLE} labels"),
 }
 # Those whose files may be told apart by their first lines: the trials, and scores.
 TRIAL_LISTS = ("voxceleb", "kaldi")
@@ -148,26 +148,27 @@ def read(
     for origin in origins.values():
         origin.check()
     if repeats is not None:
-        if not isinstance(data, Comparisons):
-            raise UsageError("repeats says what to do with comparisons that occur twice; these data are embeddings")
         data = data.without_repeats(repeats)
     return data.with_fields(origin=tuple(origins.values()))
 
 
 def as_source(data: Source | Readable) -> Source:
-    """Data as they are, and files or a data frame as `read` reads them; what is neither, the caller will refuse."""
-    if isinstance(data, Comparisons | Embeddings | ScoreFile):
-        return data
+    """Data as they are, files or a data frame as `read` reads them; a UsageError for what is neither."""
+    if getattr(type(data), "kind", None) in ("comparisons", "embeddings", "table"):
+        return cast("Source", data)
     items: Any = data if isinstance(data, list | tuple) and data else [data]
     if all(isinstance(item, str | os.PathLike) or is_frame(item) for item in items):
         return read(data)
-    return cast("Source", data)
+    raise UsageError(
+        f"data must be Comparisons or Embeddings, a data frame, a file or a list of files (see matchbound.read, and "
+        f"Comparisons.from_labels for arrays of labels and scores); got {type(data).__name__}"
+    )
 
 
 def in_memory(source: Source | Readable) -> Data:
     """The same data in memory; a table that stays on disk is read, unless it cannot fit."""
     source = as_source(source)
-    if not isinstance(source, ScoreFile):
+    if source.kind != "table":
         return source
     need = sum(MEMORY_PER_BYTE.get(file.kind, 1) * (file.size or 0) for file in source.inputs())
     room = physical_memory()
@@ -197,94 +198,59 @@ def _read(path: Any, reader: str | None, given: dict[str, Any]) -> Data:
         return from_table(load_frame(path), options_of("a data frame", TABLE, given))
     paths = _paths(path)
     given = {**given, "max_bytes": _bytes(given.get("max_bytes"))}
-    if reader is not None:
-        inputs = [Input(str(p), Path(p)) if _is_dir(p) else open_input(p, given["max_bytes"]) for p in paths]
-        return _read_as(reader, inputs, given)
-    if len(paths) == 1 and _is_dir(paths[0]):
-        from matchbound.readers.arrays import read_directory
-
-        return read_directory(Path(paths[0]), options_of("a directory", f"{TABLE} labels", given))
-    if len(paths) == 1 and is_address(paths[0]):
+    folder = len(paths) == 1 and reader is None and _is_dir(paths[0])
+    if len(paths) == 1 and reader is None and is_address(paths[0]):
         files = find_remote(os.fspath(paths[0])).files
         if files is not None:
             paths = [file for file in files if file.endswith((".parquet", ".pq"))]
             if not paths:
                 raise DataError(f"{path} is a directory without Parquet files; give the address of a file")
-    inputs = [open_input(place, given["max_bytes"]) for place in paths]
-    return _by_content(inputs, given)
+    inputs = [Input(str(p), Path(p)) if folder else open_input(p, given["max_bytes"]) for p in paths]
+    if reader is not None:
+        return _read_as(reader, inputs, given)
+    return _run(*KINDS["directory"], inputs, given) if folder else _by_content(inputs, given)
 
 
 def _by_content(inputs: list[Input], given: dict[str, Any]) -> Data:
     """The data of a file, or of several that belong together, by what they hold."""
     source, kinds = inputs[0], [source.kind for source in inputs]
     kind = kinds[0]
-    if len(inputs) > 1 and set(kinds) != {"parquet"}:
-        by = recognised(inputs)
-        if by is not None:
-            return _read_recognised(*by, given)
-        if len(inputs) > 2 or kind != "npy" or kinds[1] not in ("npy", "text"):
-            raise UsageError(
-                f"{len(inputs)} files need a reader that takes several ({', '.join(READERS)}); without one give a "
-                "single file, Parquet files, or an .npy file and its labels (join text files into one)"
-            )
-        given = {**given, "labels": inputs[1]}
+    by = None if set(kinds) == {"parquet"} else recognised(inputs)
+    if by is not None and not (len(inputs) == 1 and by[0] == "splink" and _is_plain(source, given)):
+        names = ", ".join(own_names([source.name for source in by[1]]))
+        text = f"the layout was recognised: {names} read with {argument('reader', by[0])}"
+        data = _read_as(*by, given)
+        return data.with_fields(notes=(Note("recognised", text), *data.notes))
+    if len(inputs) > 1 and set(kinds) != {"parquet"} and kinds not in (["npy", "npy"], ["npy", "text"]):
+        raise UsageError(
+            f"{len(inputs)} files need a reader that takes several ({', '.join(READERS)}); without one give a "
+            "single file, Parquet files, or an .npy file and its labels (join text files into one)"
+        )
     if kind == "empty":
         raise DataError(f"{source.name} is empty")
-    if kind == "text":
-        return _of_text(source, given)
-    if source.piped and kind != "json":
+    if source.piped and kind not in ("text", "json"):
         raise DataError(f"{source.name} holds binary data ({kind}); only text can be read from a pipe")
-    from matchbound.readers.arrays import read_arrays, read_npy
-    from matchbound.readers.containers import load_table
-    from matchbound.readers.parquet import read_parquet
-
-    options = options_of(*KINDS[kind], given)
-    if kind == "parquet":
-        return read_parquet(inputs, options)
-    if kind in ("arrow", "json"):
-        return from_table(load_table(source), options)
-    return read_npy(source, options) if kind == "npy" else read_arrays(source, options)
+    return _run(*KINDS[kind], inputs, given)
 
 
-def _of_text(source: Input, given: dict[str, Any]) -> Data:
-    """A list that can be only one thing, by its first line, or a table with a header."""
-    line = source.first_text[:10_000]
-    delimiter = next((mark for mark in (",", ";") if mark in line), None)
-    fields = [field.lower() for field in split_line(line, delimiter)]
-    holds = ["genuine" if field in GENUINE_WORDS else "score" if NUMBER.match(field) else "" for field in fields]
-    if sorted(holds) == ["genuine", "score"] and not any(given.get(name) for name in ("columns", "group", "delimiter")):
-        table = read_list(source, (" ".join(holds),), delimiter=delimiter)
-        roles = PairRoles("score", genuine="genuine")
-        data = build_comparisons(table, roles, options_of(*KINDS["text"], given))
-        what = "label and score" if holds[0] == "genuine" else "score and label"
-        return _noted(data, "no-header", f"the file has no header: its lines were read as {what}")
-    by = recognised([source])
-    plain = any(given.get(name) for name in TABLE.split()) or "unique_id_l" not in line.lower()
-    if by is not None and not (by[0] == "splink" and plain):
-        return _read_recognised(*by, given)
-    return read_delimited(source, options_of(*KINDS["text"], given))
+def _is_plain(source: Input, given: Mapping[str, Any]) -> bool:
+    """Whether a table with scores of Splink is read as any other."""
+    return any(given.get(name) for name in TABLE.split()) or "unique_id_l" not in source.first_text.lower()
 
 
-def _read_as(reader: str, inputs: list[Input], given: dict[str, Any]) -> Data:
-    """The data by a reader of the table of readers; files of known tools may be given in any order."""
-    by = recognised(inputs) if reader in TRIAL_LISTS else None
-    if by is not None and by[0] == reader:
-        inputs = by[1]
-    module, takes = READERS[reader]
-    function = getattr(import_module(f"matchbound.readers.layouts.{module}"), f"read_{reader.replace('-', '_')}")
-    data: Data = function(inputs, options_of(f"reader {reader!r}", takes, given))
+def _run(what: str, function: str, takes: str, inputs: Sequence[Input], given: Mapping[str, Any]) -> Data:
+    """The data by a function of the tables above; `what` is what messages call it."""
+    module, _, name = function.rpartition(".")
+    data: Data = getattr(import_module(f"matchbound.readers.{module}"), name)(inputs, options_of(what, takes, given))
     return data
 
 
-def _read_recognised(reader: str, inputs: list[Input], given: dict[str, Any]) -> Data:
-    """The data by a reader that was recognised, with a note that says so."""
-    names = ", ".join(own_names([source.name for source in inputs]))
-    text = f"the layout was recognised: {names} read with {argument('reader', reader)}"
-    return _noted(_read_as(reader, inputs, given), "recognised", text)
-
-
-def _noted(data: Data, code: str, text: str) -> Data:
-    return data.with_fields(notes=(Note(code, text), *data.notes))
+def _read_as(reader: str, inputs: list[Input], given: Mapping[str, Any]) -> Data:
+    """The data by a reader of the table of readers; files of known tools may be given in any order."""
+    by = recognised(inputs) if reader in TRIAL_LISTS else None
+    function, takes = READERS[reader]
+    ordered = by[1] if by is not None and by[0] == reader else inputs
+    return _run(f"reader {reader!r}", f"layouts.{function}", takes, ordered, given)
 
 
 def recognised(inputs: list[Input]) -> tuple[str, list[Input]] | None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -37,6 +37,7 @@ class ScoreFile:
     columns: Mapping[str, str | None] | None = None
     group: str | None = None
     _seen: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    kind: ClassVar[Literal["table"]] = "table"
 
     def __repr__(self) -> str:
         return f"ScoreFile({own_name(self.path)!r}, distance={self.distance}, group={self.group!r})"

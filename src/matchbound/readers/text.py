@@ -20,7 +20,7 @@ from matchbound.files.opening import MAX_LINE, Input
 from matchbound.notes import Note
 from matchbound.readers.options import Options
 from matchbound.readers.roles import PairRoles, RowRoles, check_names
-from matchbound.readers.tables import Table, build
+from matchbound.readers.tables import GENUINE_WORDS, Table, build, build_comparisons
 
 _DELIMITERS = ("\t", ",", ";", "|")
 # Columns of numbers that a text file may have: each takes kilobytes to read, however few the lines are.
@@ -65,6 +65,21 @@ class Layout:
     def notes(self) -> tuple[Note, ...]:
         """What was taken where there was a choice."""
         return (Note("decimal-commas", "numbers were read with decimal commas"),) if self.decimal == "," else ()
+
+
+def read_text(inputs: Sequence[Input], options: Options) -> Comparisons | Embeddings:
+    """A delimited file with a header line, or lines of a score and a label without one."""
+    source = inputs[0]
+    line = source.first_text[:10_000]
+    delimiter = next((mark for mark in (",", ";") if mark in line), None)
+    fields = [field.lower() for field in split_line(line, delimiter)]
+    holds = ["genuine" if field in GENUINE_WORDS else "score" if NUMBER.match(field) else "" for field in fields]
+    if sorted(holds) != ["genuine", "score"] or options.columns or options.group or options.delimiter:
+        return read_delimited(source, options)
+    table = read_list(source, (" ".join(holds),), delimiter=delimiter)
+    what = "label and score" if holds[0] == "genuine" else "score and label"
+    table.notes = (Note("no-header", f"the file has no header: its lines were read as {what}"),)
+    return build_comparisons(table, PairRoles("score", genuine="genuine"), options)
 
 
 def read_delimited(source: Input, options: Options) -> Comparisons | Embeddings:

@@ -359,9 +359,7 @@ def read_bob_csv(inputs: Sequence[Input], options: Options) -> Comparisons:
     for kind in ("reference_id", "template_id"):
         if f"bio_ref_{kind}" in names and f"probe_{kind}" in names:
             columns |= {"instance_a": f"bio_ref_{kind}", "instance_b": f"probe_{kind}"}
-    data = read_delimited(source, replace(options, columns=columns, delimiter=","))
-    assert isinstance(data, Comparisons)
-    return data
+    return read_delimited(source, replace(options, columns=columns, delimiter=",")).comparisons()
 
 
 def read_pyeer(inputs: Sequence[Input], options: Options) -> Comparisons:
