@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 import matchbound as mb
-from matchbound.data import labels as labels_module
 from matchbound.data.labels import (
     FIXED_WIDTH,
     Coded,
     as_labels,
     coded_labels,
+    distinct_integers,
     encode,
     label_bytes,
     label_mapping,
@@ -219,25 +219,9 @@ def test_one_long_label_does_not_widen_the_others() -> None:
     assert Coded(text_array(["a", "x" * 9_999]), np.zeros(1000, dtype=np.int64)).decoded().nbytes <= 8 * 1000
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.sampled_from(["a", "b ", "é", "名", "3", "x" * 70, "a\0"]), max_size=12), st.data())
-def test_many_are_told_apart_as_few_are(words: list[str], data: st.DataObject) -> None:
-    """Long columns are read in pieces, or hashed by Arrow: the same labels and the same refusals as of short ones."""
-    numbers = data.draw(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(0, 5), max_size=12))
-
-    def found(column: Any) -> Any:
-        try:
-            return as_labels(column, "label").tolist()
-        except mb.DataError as error:
-            return str(error)
-
-    few = [found(np.array(words, dtype=str)), found(np.array(numbers, dtype=np.int64))]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(labels_module, "PIECE", 2)
-        patch.setattr(labels_module, "FEW", 0)
-        patch.setattr(labels_module, "SPAN", 0)
-        assert few == [found(np.array(words, dtype=str)), found(np.array(numbers, dtype=np.int64))]
-        distinct, codes = labels_module.distinct_integers(np.array(numbers, dtype=np.int64))
+@given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(0, 5), max_size=12))
+def test_integers_far_apart_are_told_apart_as_close_ones_are(numbers: list[int]) -> None:
+    distinct, codes = distinct_integers(np.array(numbers, dtype=np.int64))
     assert distinct.tolist() == sorted(set(numbers))
     assert distinct[codes].tolist() == numbers
 

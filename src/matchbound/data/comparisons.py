@@ -53,6 +53,7 @@ class Source(ABC):
 
     - kind: ``"comparisons"`` or ``"embeddings"``.
     - unit: what a row is, in the plural: ``"comparisons"`` or ``"instances"``.
+    - anonymous: whether it is not known who was compared, so that dependence cannot be seen.
     """
 
     kind: ClassVar[Literal["comparisons", "embeddings"]]
@@ -61,6 +62,7 @@ class Source(ABC):
     group: LabelArray | None
     notes: tuple[Note, ...]
     origin: tuple[Origin, ...]
+    anonymous: bool = False
 
     @classmethod
     def from_fields(cls, **fields: Any) -> Self:
@@ -346,7 +348,7 @@ class Comparisons(Source):
         """
         own, other = as_scores(genuine), as_scores(impostor)
         kind = np.repeat([True, False], [own.size, other.size])
-        return cls.of_nobody(np.concatenate([own, other]), kind, distance=distance)
+        return cls.of_clusters(np.concatenate([own, other]), kind, distance=distance)
 
     @classmethod
     def from_labels(
@@ -371,16 +373,20 @@ class Comparisons(Source):
         if not np.isin(labels, (0, 1)).all():
             raise DataError("y_true must hold 1 (genuine) and 0 (impostor) only")
         genuine = labels.astype(np.bool_)
-        if groups is None:
-            return cls.of_nobody(score, genuine, distance=distance)
-        cluster = coded_labels(groups, "groups")
-        if len(cluster) != score.size:
+        cluster = None if groups is None else coded_labels(groups, "groups")
+        if cluster is not None and len(cluster) != score.size:
             raise DataError(f"groups has {len(cluster)} labels for {score.size} comparisons; give one per comparison")
         return cls.of_clusters(score, genuine, cluster, distance=distance)
 
     @classmethod
     def of_clusters(
-        cls, score: FloatArray, genuine: BoolArray, cluster: Coded, *, distance: bool = False, notes: Sequence[str] = ()
+        cls,
+        score: FloatArray,
+        genuine: BoolArray,
+        cluster: Coded | None = None,
+        *,
+        distance: bool = False,
+        notes: Sequence[str] = (),
     ) -> Comparisons:
         """Comparisons that each belong to one cluster: dependent within it, independent of those of other clusters.
 
@@ -390,34 +396,18 @@ class Comparisons(Source):
         Parameters
         ----------
         score, genuine, distance, notes
-            As for `of_nobody`.
-        cluster
-            The cluster of each comparison.
-        """
-        labels, (codes,) = merge(cluster)
-        names = as_text(labels).tolist()
-        identities = text_array([*names, *(f"{name} (other side)" for name in names)])
-        occurs, a, b = _compact(identities.size, codes, np.where(genuine, codes, codes + len(names)))
-        return cls.from_codes(identities[occurs], a, b, score, distance=distance, notes=[*notes, CLUSTERED])
-
-    @classmethod
-    def of_nobody(
-        cls, score: FloatArray, genuine: BoolArray, *, distance: bool = False, notes: Sequence[str] = ()
-    ) -> Comparisons:
-        """Comparisons without identities: a genuine one counts as one identity of its own, an impostor one as two.
-
-        Parameters
-        ----------
-        score, genuine, distance, notes
             As for the class; `genuine` says which are.
+        cluster
+            The cluster of each comparison; by default each is one of its own.
         """
-        first = np.arange(score.size, dtype=np.int64)
-        impostors = int(np.count_nonzero(~genuine))
-        second = first.copy()
-        second[~genuine] = score.size + np.arange(impostors)
-        identities = np.arange(score.size + impostors, dtype=np.int64)
-        made = cls.from_codes(identities, first, second, score, distance=distance, notes=[*notes, UNSEEN])
-        return made.with_fields(anonymous=True)
+        labels, (codes,) = merge(Coded(np.arange(score.size), np.arange(score.size)) if cluster is None else cluster)
+        occurs, a, b = _compact(2 * labels.size, codes, np.where(genuine, codes, codes + labels.size))
+        identities, note = np.arange(np.count_nonzero(occurs)), UNSEEN
+        if cluster is not None:
+            names = as_text(labels).tolist()
+            identities, note = text_array([*names, *(f"{name} (other side)" for name in names)])[occurs], CLUSTERED
+        made = cls.from_codes(identities, a, b, score, distance=distance, notes=[*notes, note])
+        return made.with_fields(anonymous=cluster is None)
 
     def _set(self, fields: dict[str, Any]) -> None:
         for name, value in fields.items():
@@ -507,33 +497,26 @@ class Comparisons(Source):
         return kept[self.a] & kept[self.b]
 
     @cached_property
-    def _pair_keys(self) -> IntArray | None:
-        """A number for the pair of instances of each row, the same in either order; None without instances."""
-        if self.instance_a is None or self.instance_b is None or not len(self):
-            return None
-        return pair_keys(self.instance_a, self.instance_b, self.owners.size)
+    def _instance_pairs(self) -> tuple[IntArray, IntArray]:
+        """The first row of each pair of instances, and the place in that list of each row's; every row without any."""
+        rows = np.arange(len(self))
+        if self.instance_a is None or self.instance_b is None:
+            return rows, rows
+        keys = pair_keys(self.instance_a, self.instance_b, self.owners.size)
+        if np.diff(np.sort(keys)).all():
+            return rows, rows
+        _, first, pair = np.unique(keys, return_index=True, return_inverse=True)
+        return first, pair.reshape(-1)
 
-    @cached_property
+    @property
     def repeated(self) -> int:
         """Rows whose pair of instances was already compared in an earlier row; 0 without instances."""
-        if self._pair_keys is None:
-            return 0
-        keys = np.sort(self._pair_keys)
-        return int(np.count_nonzero(keys[1:] == keys[:-1]))
-
-    @cached_property
-    def _first_rows(self) -> tuple[IntArray, IntArray]:
-        """The first row of each pair of instances, and the place in that list of each row's pair."""
-        assert self._pair_keys is not None
-        _, first, pair = np.unique(self._pair_keys, return_index=True, return_inverse=True)
-        return first, pair.reshape(-1)
+        return len(self) - self._instance_pairs[0].size
 
     @cached_property
     def contradicting(self) -> int:
         """Rows whose pair of instances has another score in an earlier row; 0 without instances."""
-        if not self.repeated:
-            return 0
-        first, pair = self._first_rows
+        first, pair = self._instance_pairs
         return int(np.count_nonzero(self.score != self.score[first][pair]))
 
     def without_repeats(self, how: Repeats) -> Comparisons:
@@ -554,7 +537,7 @@ class Comparisons(Source):
             )
         if not self.repeated:
             return self
-        first, pair = self._first_rows
+        first, pair = self._instance_pairs
         if how == "error":
             row = int(np.setdiff1d(np.arange(len(self)), first)[0])
             before = int(first[pair[row]])

@@ -26,10 +26,6 @@ SIMILARITIES: tuple[Similarity, ...] = ("cosine", "dot", "euclidean")
 BLOCK_ROWS = 65536
 
 
-def _place(row: int) -> str:
-    return f"vectors: row {row}"
-
-
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Embeddings(Source):
     """Embedding vectors with their identities; the comparisons are all pairs of different rows.
@@ -117,7 +113,7 @@ class Embeddings(Source):
         group: Coded | None = None,
         instance: Coded | None = None,
         notes: Sequence[str] = (),
-        where: Callable[[int], str] = _place,
+        where: Callable[[int], str] = "vectors: row {}".format,
     ) -> Embeddings:
         """Embeddings whose identities are encoded already, as readers have them: no label is looked at twice.
 
@@ -187,18 +183,7 @@ class Embeddings(Source):
     @cached_property
     def repeated(self) -> int:
         """Rows that equal an earlier row to the last bit."""
-        rng = np.random.default_rng(0)
-        direction = np.asarray(rng.standard_normal(self.vectors.shape[1]), dtype=self.vectors.dtype)
-        shadow = np.empty(len(self), dtype=self.vectors.dtype)
-        # einsum sums every row in the same order, a product may not
-        np.einsum("ij,j->i", self.vectors, direction, out=shadow)
-        order = np.argsort(shadow, kind="stable")
-        near = np.flatnonzero(shadow[order[1:]] == shadow[order[:-1]])
-        suspects = np.unique(np.concatenate([order[near], order[near + 1]]))
-        if not suspects.size:
-            return 0
-        rows = np.ascontiguousarray(self.vectors[suspects])
-        return int(suspects.size - np.unique(rows, axis=0).shape[0])
+        return len(self) - len({hash(row.tobytes()) for row in self.vectors})
 
     def findings(self) -> tuple[Note, ...]:
         notes, (rows, width) = [*self.notes], self.vectors.shape
@@ -213,24 +198,21 @@ class Embeddings(Source):
             notes.append(Note("matrix", text))
         return tuple(notes)
 
-    def take(self, rows: IntArray, identity: Coded | None = None) -> Embeddings:
+    def take(self, rows: IntArray) -> Embeddings:
         """Some rows; identities that no longer occur are gone.
 
         Parameters
         ----------
         rows
             Row numbers.
-        identity
-            Other identities, one for each of `rows`, where they have other names.
         """
-        identities, (codes,) = merge(Coded(self.identities, self.codes[rows]) if identity is None else identity)
-        group = None if self.group is None else Coded(self.group, self.codes[rows])
+        occurs, codes = np.unique(self.codes[rows], return_inverse=True)
         return self.with_fields(
             vectors=self.vectors[rows],
-            identities=identities,
+            identities=self.identities[occurs],
             codes=codes,
             instance=None if self.instance is None else self.instance[rows],
-            group=None if group is None else group_of_identity(identities, codes, group),
+            group=None if self.group is None else self.group[occurs],
         )
 
     def _rows_among(self, kept: BoolArray) -> BoolArray:
@@ -331,11 +313,8 @@ def _check_rows(array: NDArray[Any], similarity: Similarity, where: Callable[[in
         if bad.size:
             problem = "holds NaN or infinity; drop it or embed it again"
             if np.isfinite(np.asarray(part[bad[0]], dtype=np.float64)).all():
-                long = (
-                    "is so long that a distance may overflow"
-                    if similarity == "euclidean"
-                    else ("has a squared length that overflows")
-                )
+                distance = "is so long that a distance may overflow"
+                long = distance if similarity == "euclidean" else "has a squared length that overflows"
                 problem = f"{long} float64; rescale the vectors"
             raise DataError(f"{where(start + int(bad[0]))} {problem}")
         if similarity == "cosine":

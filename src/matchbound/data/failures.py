@@ -26,6 +26,13 @@ class Failures:
     tries, acquired
         Attempts of each person to give a sample, and how many of them succeeded; by default none were counted.
 
+    Attributes
+    ----------
+    fte_counts, fta_counts : pairs of int
+        People who failed to enrol and people; attempts that failed and attempts.
+    by_person : bool
+        Whether it is known who failed.
+
     See Also
     --------
     Failures.from_counts, read_failures, GeneralisedRates
@@ -41,7 +48,9 @@ class Failures:
     enrolled: BoolArray = field(repr=False)
     tries: IntArray = field(repr=False)
     acquired: IntArray = field(repr=False)
-    counts: tuple[tuple[int, int], tuple[int, int]] | None
+    fte_counts: tuple[int, int]
+    fta_counts: tuple[int, int]
+    by_person: bool = True
 
     def __init__(
         self,
@@ -58,9 +67,22 @@ class Failures:
             twice = people[np.flatnonzero(np.bincount(codes) > 1)[0]]
             raise DataError(f"identity {twice} occurs more than once; give one entry per person")
         order = np.argsort(codes)
-        known = _column("enrolled", enrolled, np.ones(labels.size, dtype=np.bool_))
-        attempts, samples = _column("tries", tries, codes * 0), _column("acquired", acquired, codes * 0)
-        self._set(people, known[order], attempts[order], samples[order])
+        known = _column("enrolled", enrolled, np.ones(labels.size, dtype=np.bool_))[order]
+        attempts = _column("tries", tries, codes * 0)[order]
+        samples = _column("acquired", acquired, codes * 0)[order]
+        if np.any(samples > attempts):
+            who = people[np.flatnonzero(samples > attempts)[0]]
+            raise DataError(f"identity {who} has more samples acquired than attempts")
+        for array in (people, known, attempts, samples):
+            array.setflags(write=False)
+        self.__dict__.update(
+            identities=people,
+            enrolled=known,
+            tries=attempts,
+            acquired=samples,
+            fte_counts=(int(np.count_nonzero(~known)), people.size),
+            fta_counts=(int((attempts - samples).sum()), int(attempts.sum())),
+        )
 
     @classmethod
     def from_counts(cls, *, fta: tuple[int, int] | None = None, fte: tuple[int, int] | None = None) -> Failures:
@@ -76,35 +98,14 @@ class Failures:
         for name, pair in (("fta", fta), ("fte", fte)):
             if pair is not None and not (len(pair) == 2 and 0 <= pair[0] <= pair[1] and pair[1] > 0):
                 raise UsageError(f"{name} must be (failed, of how many), such as (3, 150); got {pair!r}")
-        nobody = np.empty(0, dtype=np.int64)
-        counts = (fte or (0, 0), fta or (0, 0))
-        return cls.__new__(cls)._set(nobody, nobody.astype(np.bool_), nobody, nobody, counts)
-
-    def _set(
-        self,
-        identities: LabelArray,
-        enrolled: BoolArray,
-        tries: IntArray,
-        acquired: IntArray,
-        counts: tuple[tuple[int, int], tuple[int, int]] | None = None,
-    ) -> Failures:
-        if np.any(acquired > tries):
-            who = identities[np.flatnonzero(acquired > tries)[0]]
-            raise DataError(f"identity {who} has more samples acquired than attempts")
-        for array in (identities, enrolled, tries, acquired):
-            array.setflags(write=False)
-        self.__dict__.update(identities=identities, enrolled=enrolled, tries=tries, acquired=acquired, counts=counts)
-        return self
-
-    @property
-    def by_person(self) -> bool:
-        """Whether it is known who failed."""
-        return self.counts is None
+        totals = cls([])
+        totals.__dict__.update(fte_counts=fte or (0, 0), fta_counts=fta or (0, 0), by_person=False)
+        return totals
 
     @property
     def people(self) -> int:
         """How many tried to enrol."""
-        return int(self.identities.size) if self.counts is None else self.counts[0][1]
+        return self.fte_counts[1]
 
     @property
     def fte(self) -> float:
@@ -117,20 +118,6 @@ class Failures:
         """The failure-to-acquire rate."""
         failed, total = self.fta_counts
         return failed / total if total else 0.0
-
-    @property
-    def fte_counts(self) -> tuple[int, int]:
-        """(people who failed to enrol, people)."""
-        if self.counts is not None:
-            return self.counts[0]
-        return int(np.count_nonzero(~self.enrolled)), int(self.enrolled.size)
-
-    @property
-    def fta_counts(self) -> tuple[int, int]:
-        """(attempts that failed, attempts)."""
-        if self.counts is not None:
-            return self.counts[1]
-        return int((self.tries - self.acquired).sum()), int(self.tries.sum())
 
 
 def _column(name: str, values: ArrayLike | None, default: NDArray[Any]) -> NDArray[Any]:

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import IntArray, LabelArray
-from matchbound.data.comparisons import Comparisons
+from matchbound.data.comparisons import Comparisons, Source
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import Coded, as_text, encode, merge
 from matchbound.data.values import pair_keys
 from matchbound.errors import DataError, UsageError
 from matchbound.notes import Note
 
-Source = Comparisons | Embeddings
+System = Comparisons | Embeddings
+Kind = TypeVar("Kind", Comparisons, Embeddings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +55,7 @@ class Matched:
         return (Note("matched", text),)
 
 
-def match(systems: Sequence[Source]) -> Matched:
+def match(systems: Sequence[System]) -> Matched:
     """Bring systems to their common comparisons.
 
     Comparisons are matched by the unordered pair of instances that they join, a repeated pair by its order of
@@ -63,17 +65,18 @@ def match(systems: Sequence[Source]) -> Matched:
     """
     if len(systems) < 2:
         raise DataError("there is nothing to match: give at least two systems")
-    strange = [type(s).__name__ for s in systems if not isinstance(s, Comparisons | Embeddings)]
-    if strange:
-        raise UsageError(f"systems must be Comparisons or Embeddings (see matchbound.read); got {strange[0]}")
-    table = next((source for source in systems if isinstance(source, Comparisons)), None)
-    if table is None:
-        return _match_embeddings([source for source in systems if isinstance(source, Embeddings)])
-    return _match_tables([_score_as(source, table) if isinstance(source, Embeddings) else source for source in systems])
+    for source in systems:
+        if not isinstance(source, Source):
+            raise UsageError(
+                f"systems must be Comparisons or Embeddings (see matchbound.read); got {type(source).__name__}"
+            )
+    tables = [source for source in systems if source.kind == "comparisons"]
+    if tables:
+        return _match_tables([s if s.kind == "comparisons" else _score_as(s, tables[0]) for s in systems])
+    return _match_embeddings([source for source in systems if source.kind == "embeddings"])
 
 
 def _match_embeddings(systems: list[Embeddings]) -> Matched:
-    first = systems[0]
     if any(source.instance is None for source in systems):
         _, codes = merge(*(Coded(as_text(source.identities), source.codes) for source in systems))
         if any(not np.array_equal(codes[0], other) for other in codes[1:]):
@@ -81,13 +84,20 @@ def _match_embeddings(systems: list[Embeddings]) -> Matched:
                 "the embeddings name no instances and their identities differ from row to row; give instance= to each "
                 "system so that they can be matched"
             )
-        rows, how = [np.arange(len(first))] * len(systems), "row"
+        rows, how = [np.arange(len(systems[0]))] * len(systems), "row"
     else:
         rows, how = _common(_instance_keys(systems), "instance"), "identity and instance"
-    people = Coded(first.identities, first.codes[rows[0]])
-    base = first if np.array_equal(rows[0], np.arange(len(first))) else first.take(rows[0], people)
-    others = [source.take(row, people) for source, row in zip(systems[1:], rows[1:], strict=True)]
+    base = _rows_of(systems[0], rows[0])
+    others = [
+        base.with_fields(vectors=other.vectors[row], similarity=other.similarity, notes=other.notes)
+        for other, row in zip(systems[1:], rows[1:], strict=True)
+    ]
     return Matched((base, *others), tuple(len(source) - rows[0].size for source in systems), how)
+
+
+def _rows_of(source: Kind, rows: IntArray) -> Kind:
+    """Some rows of a source; the source itself, which may be a large map of a file, where they are all."""
+    return source if np.array_equal(rows, np.arange(len(source))) else source.take(rows)
 
 
 def _instance_keys(systems: Sequence[Embeddings]) -> list[IntArray]:
@@ -149,7 +159,7 @@ def _match_tables(systems: list[Comparisons]) -> Matched:
                     "comparisons cannot be matched; give instance_a= and instance_b= to every system"
                 )
         rows = _common(keys, how)
-    base = first if np.array_equal(rows[0], np.arange(len(first))) else first.take(rows[0])
+    base = _rows_of(systems[0], rows[0])
     others = [
         base.with_fields(score=other.score[row], distance=other.distance)
         for other, row in zip(systems[1:], rows[1:], strict=True)

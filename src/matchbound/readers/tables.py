@@ -263,11 +263,11 @@ def build_comparisons(
         genuine = _stated(table, roles)
         table.keep(())
         if instances is None:
-            if cluster is not None:
+            if cluster is None:
+                check_unseen(opened_inputs(), genuine.size)
+            else:
                 notes += cluster.notes(str(roles.cluster))
-                return Comparisons.of_clusters(score, genuine, cluster, distance=small_is_same, notes=notes)
-            check_unseen(opened_inputs(), genuine.size)
-            return Comparisons.of_nobody(score, genuine, distance=small_is_same, notes=notes)
+            return Comparisons.of_clusters(score, genuine, cluster, distance=small_is_same, notes=notes)
         known = None if identity is None else text_array([identity(str(name)).strip() for name in names])
         of_name, inferred = infer_identities(names, first, second, genuine, table.where, known)
         notes += inferred

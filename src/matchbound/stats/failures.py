@@ -36,10 +36,10 @@ def influence(failures: Failures) -> FloatArray:
 
 def square_of_logarithm(failures: Failures) -> float:
     """The variance of log((1−e)(1−f)); from totals alone, as if all attempts were independent."""
-    if failures.counts is None:
+    if failures.by_person:
         psi, n = influence(failures), failures.people
         return float(psi @ psi) * n / max(n - 1, 1)
-    rates = [(failed / total, total) for failed, total in failures.counts if total]
+    rates = [(failed / total, total) for failed, total in (failures.fte_counts, failures.fta_counts) if total]
     return sum(rate / ((1.0 - rate) * total) for rate, total in rates if rate < 1.0)
 
 
