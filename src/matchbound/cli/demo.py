@@ -83,7 +83,8 @@ def _write_files(target: Path) -> None:
     from matchbound.data.example import write_examples
 
     with tempfile.TemporaryDirectory(prefix="matchbound-demo-") as place:
-        examples = write_examples(Path(place))
+        write_examples(Path(place))
+        examples = sorted(Path(place).iterdir())
         for path in examples:
             own = target / path.name
             if own.exists() and own.read_bytes() != path.read_bytes():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -61,46 +61,45 @@ def demo_data(n_identities: int = 150, dimensions: int = 64, seed: int = 7) -> E
     )
 
 
-def write_examples(folder: Path) -> list[Path]:
+def write_examples(folder: Path) -> None:
     """Write the example files to a folder, which is made: ``matchbound demo --files DIR`` does."""
     folder.mkdir(parents=True, exist_ok=True)
-    return [folder / name for write in WRITERS for name in write(folder)]
+    for write in (faces_file, scores_files, people_file, voxceleb_files, vendor_file, linkage_files):
+        write(folder)
+    audit_file(folder / "audit.csv")
 
 
-def faces_file(folder: Path) -> list[str]:
+def faces_file(folder: Path) -> None:
     """The demonstration data as an archive of arrays."""
     faces = demo_data()
     assert faces.group is not None
     assert faces.instance is not None
     identity, group = faces.identities[faces.codes], faces.group[faces.codes]
     np.savez(folder / "faces.npz", embeddings=faces.vectors, identity=identity, group=group, instance=faces.instance)
-    return ["faces.npz"]
 
 
-def scores_files(folder: Path) -> list[str]:
+def scores_files(folder: Path) -> None:
     """Score tables of all pairs of 60 people's images, by three systems, two of which see them less clearly."""
     clear = demo_data(n_identities=60, seed=3)
     assert clear.instance is not None
     names, images = clear.identities[clear.codes], clear.instance
     first, second = clear.pairs()
     draws = np.random.default_rng(7).standard_normal(clear.vectors.shape)
-    files = {"scores.csv": 0.0, "scores-b.csv": 0.2, "scores-c.csv": 0.4}
-    for name, strength in files.items():
+    for name, strength in (("scores.csv", 0.0), ("scores-b.csv", 0.2), ("scores-c.csv", 0.4)):
         noise = strength * clear.vectors.std() * draws
         seen = Embeddings(clear.vectors + noise, names) if strength else clear
         scores = [f"{score:.6f}" for score in seen.score_pairs(first, second)]
         columns = names[first], images[first], names[second], images[second], scores
         _write(folder / name, ["id_a", "instance_a", "id_b", "instance_b", "score"], zip(*columns, strict=True))
-    return list(files)
 
 
-def people_file(folder: Path) -> list[str]:
+def people_file(folder: Path) -> None:
     """A list of 200 people with three recordings each, before anything was compared."""
     rows = ([f"p{i:03d}", f"p{i:03d}-{k}"] for i in range(200) for k in range(3))
-    return [_write(folder / "people.csv", ["identity", "instance"], rows)]
+    _write(folder / "people.csv", ["identity", "instance"], rows)
 
 
-def voxceleb_files(folder: Path) -> list[str]:
+def voxceleb_files(folder: Path) -> None:
     """A trial list in the layout of VoxCeleb's verification lists, 40 speakers, and its scores in another order."""
     rng = np.random.default_rng(17)
     speaker = np.repeat(np.arange(40), 12)
@@ -114,10 +113,9 @@ def voxceleb_files(folder: Path) -> list[str]:
     (folder / "veri_test.txt").write_text("".join(lines))
     scored = [f"{names[first[k]]} {names[second[k]]} {cosine[k]:.5f}\n" for k in rng.permutation(chosen)]
     (folder / "vox_scores.txt").write_text("".join(scored))
-    return ["veri_test.txt", "vox_scores.txt"]
 
 
-def vendor_file(folder: Path) -> list[str]:
+def vendor_file(folder: Path) -> None:
     """A vendor's table: names of columns of its own, semicolons, scores from 0 to 1000, three failures."""
     rng = np.random.default_rng(23)
     person = np.repeat(np.arange(80), 3)
@@ -127,10 +125,10 @@ def vendor_file(folder: Path) -> list[str]:
     sides = [[f"S{person[k]:03d}", f"img{k:04d}.jpg"] for k in range(person.size)]
     rows = ([*sides[i], *sides[j], score] for i, j, score in zip(first, second, shown, strict=True))
     header = ["Probe ID", "Probe file", "Enrolled ID", "Enrolled file", "Vendor score"]
-    return [_write(folder / "vendor.csv", header, rows, delimiter=";")]
+    _write(folder / "vendor.csv", header, rows, delimiter=";")
 
 
-def audit_file(path: Path) -> str:
+def audit_file(path: Path) -> None:
     """A score table with sex and age of both people; faces of older women lie closer together."""
     rng = np.random.default_rng(29)
     n = 150
@@ -145,10 +143,10 @@ def audit_file(path: Path) -> str:
         [f"p{i:03d}", f"{k}.png", f"p{j:03d}", f"{m}.png", f"{score:.5f}", sex[i], sex[j], age[i], age[j]]
         for i, j, k, m, score in zip(a, b, first, second, cosine, strict=True)
     )
-    return _write(path, header, rows)
+    _write(path, header, rows)
 
 
-def linkage_files(folder: Path) -> list[str]:
+def linkage_files(folder: Path) -> None:
     """Pairs of records with match weights in Splink's columns, and the true cluster of each record."""
     rng = np.random.default_rng(31)
     cluster = np.repeat(np.arange(150), rng.integers(1, 5, 150))
@@ -165,22 +163,8 @@ def linkage_files(folder: Path) -> list[str]:
     )
     header = ["match_weight", "match_probability", "unique_id_l", "unique_id_r"]
     records = ([f"r{k:03d}", f"c{c:03d}"] for k, c in enumerate(cluster.tolist()))
-    return [
-        _write(folder / "predictions.csv", header, rows),
-        _write(folder / "clusters.csv", ["unique_id", "cluster"], records),
-    ]
-
-
-# Each takes a folder and gives the names of the files that it wrote there.
-WRITERS: tuple[Callable[[Path], list[str]], ...] = (
-    faces_file,
-    scores_files,
-    people_file,
-    voxceleb_files,
-    vendor_file,
-    lambda folder: [audit_file(folder / "audit.csv")],
-    linkage_files,
-)
+    _write(folder / "predictions.csv", header, rows)
+    _write(folder / "clusters.csv", ["unique_id", "cluster"], records)
 
 
 def _pairs(
@@ -202,9 +186,8 @@ def _pairs(
     return first, second, (vectors[first] * vectors[second]).sum(axis=1)
 
 
-def _write(path: Path, header: list[str], rows: Iterable[Iterable[Any]], delimiter: str = ",") -> str:
+def _write(path: Path, header: list[str], rows: Iterable[Iterable[Any]], delimiter: str = ",") -> None:
     with open(path, "w", newline="") as stream:
         writer = csv.writer(stream, delimiter=delimiter)
         writer.writerow(header)
         writer.writerows(rows)
-    return path.name

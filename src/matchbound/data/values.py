@@ -44,16 +44,9 @@ def values_of(column: Any) -> NDArray[Any]:
     """
     import pyarrow as pa
 
-    array = column
     if isinstance(column, pa.ChunkedArray):
-        array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-    if isinstance(array, pa.ChunkedArray):
-        return np.concatenate([values_of(chunk) for chunk in array.chunks])
-    letter = "f" if pa.types.is_floating(array.type) else "i" if pa.types.is_signed_integer(array.type) else "u"
-    kind = np.dtype(f"{letter}{array.type.bit_width // 8}")
-    if not len(array):
-        return np.empty(0, dtype=kind)
-    return np.frombuffer(array.buffers()[1], dtype=kind)[array.offset : array.offset + len(array)]
+        column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    return np.from_dlpack(column)
 
 
 def in_one_piece(parts: list[Any]) -> Any:
