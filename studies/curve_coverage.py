@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from matchbound import Comparisons, DataError, MatchboundWarning
 from matchbound.calls.evaluate import roc
 from matchbound.results.roc import RocCurve
+from matchbound.stats.curve.influence import band_grid
 
 FloatArray = NDArray[np.float64]
 DIMENSIONS, IDENTITIES, INSTANCES, NOISE = 128, 50, 5, 5.0
@@ -160,11 +161,13 @@ def measure(curve: RocCurve, truth: Population, table: Table, resamples: int, se
         table.add(metric, "", "influence", value in found, found.width)
     true_frr = np.interp(BAND, truth.far, truth.frr)
     for name, options in (
-        ("simultaneous on [0.01;0.5]", {"far_range": (1e-2, 0.5)}),
+        ("simultaneous on [0.01;0.5]", {"far": band_grid(1e-2, 0.5, 200)}),
         ("simultaneous from 100 errors to 0.5", {}),
     ):
         band = curve.band(LEVEL, simultaneous=True, **options)  # type: ignore[arg-type]
-        table.add("curve", "0.01-0.5", name, band.contains(BAND, true_frr), float((band.high - band.low).mean()))
+        low, high = (np.interp(BAND, band.far, limits) for limits in (band.low, band.high))
+        held = bool(np.all((low <= true_frr) & (true_frr <= high)))
+        table.add("curve", "0.01-0.5", name, held, float((band.high - band.low).mean()))
     for target in TARGETS:
         for rule in ("wilson", "latent") if slow else ("wilson",):
             try:

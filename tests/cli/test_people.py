@@ -362,7 +362,7 @@ def test_the_report_of_a_large_set_reads_its_points_where_the_curve_does(monkeyp
 
 def test_the_band_of_a_report_is_that_of_its_points() -> None:
     curve = mb.roc(mb.demo_data(n_identities=60))
-    band = curve.band(method="latent", points=41)
+    band = curve.band(method="latent")
     assert np.all((band.low <= band.frr) & (band.frr <= band.high))
     middle = curve.far[np.searchsorted(curve.far, band.far[0], side="right") - 1]
     made = curve.at_far(float(middle)).interval()

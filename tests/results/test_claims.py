@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ import pytest
 import matchbound as mb
 from conftest import golden_table
 from matchbound.planning.plan import people_for
-from matchbound.results.claims import decide, parse_claim
+from matchbound.results.claims import Claim, Relation, decide, parse_claim
+from matchbound.results.interval import Interval
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 
@@ -43,6 +45,12 @@ def test_what_cannot_be_read(text: str) -> None:
         parse_claim(text)
 
 
+def decided(estimate: float, bounds: tuple[float, float], target: float, relation: Relation = "<") -> Claim:
+    number = SimpleNamespace(label="x", entry="far", estimate=estimate)
+    sides = (Interval(*bounds, 0.95, "exact", side) for side in ("lower", "upper"))  # type: ignore[arg-type]
+    return decide(number, *sides, relation, target)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("bounds", "relation", "target", "verdict", "bound"),
     [
@@ -55,21 +63,21 @@ def test_what_cannot_be_read(text: str) -> None:
         ((0.80, 0.89), ">", 0.9, "refuted", 0.89),
     ],
 )
-def test_verdicts(bounds: tuple[float, float], relation: str, target: float, verdict: str, bound: float) -> None:
-    made = decide("x", sum(bounds) / 2, bounds, target=target, relation=relation)  # type: ignore[arg-type]
+def test_verdicts(bounds: tuple[float, float], relation: Relation, target: float, verdict: str, bound: float) -> None:
+    made = decided(sum(bounds) / 2, bounds, target, relation)
+    assert made.ratio == pytest.approx(bound / target)
     assert (made.verdict, made.bound) == (verdict, bound)
     assert bool(made) == made.shown == (verdict == "shown")
-    assert made.ratio == pytest.approx(bound / target)
     assert verdict in str(made)
     assert (made.more_identities is None) == (verdict != "not shown")
 
 
 def test_what_would_settle_it() -> None:
     """On the log scale the bound is three times as far from the estimate as the target: nine times the identities."""
-    made = decide("far", 0.01, (0.001, 0.08), target=0.02)
+    made = decided(0.01, (0.001, 0.08), 0.02)
     assert made.more_identities == pytest.approx(9.0)
-    assert decide("far", 0.03, (0.01, 0.08), target=0.02).more_identities == math.inf
-    assert decide("far", 0.0, (0.0, 0.08), target=0.02).more_identities == pytest.approx(4.0)
+    assert decided(0.03, (0.01, 0.08), 0.02).more_identities == math.inf
+    assert decided(0.0, (0.0, 0.08), 0.02).more_identities == pytest.approx(4.0)
 
 
 def test_of_results() -> None:

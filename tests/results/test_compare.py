@@ -220,6 +220,7 @@ def test_bootstraps_share_their_draws() -> None:
     closed_form = sums.variance + 2.0 * sums.pair_square  # (4R + 2Q)/N2², to first order in 1/G
     assert drawn.variance == pytest.approx(closed_form, rel=0.3)
     assert made.interval("vertex", n_resamples=400, rng=3) == made.interval("vertex", n_resamples=400, rng=3)
+    assert drawn.interval(side="upper").low == -1.0
 
 
 @pytest.mark.parametrize("metric", ["far", "frr"])

@@ -204,7 +204,6 @@ def test_wrong_arguments_are_named() -> None:
         lambda: curve.eer().bootstrap(n_resamples=0),
         lambda: curve.eer().bootstrap("vertex", 10, 0, smooth="cubic"),  # type: ignore[arg-type]
         lambda: curve.band(far=[0.2, 0.1]),
-        lambda: curve.band(far_range=(0.0, 0.5)),
         lambda: curve.band(method="vertex", smooth="cubic"),
         lambda: curve.band(smooth="kernel"),
         lambda: curve.band(simultaneous=True, method="vertex"),

@@ -78,15 +78,6 @@ def test_replicates_do_not_depend_on_workers() -> None:
         np.testing.assert_array_equal(*draws)
 
 
-def test_wilson_from_the_replicates_variance() -> None:
-    curve = quiet(model(40, 4, seed=6))
-    for statistic in (curve.at_far(0.1), curve.eer()):
-        boot = statistic.bootstrap("vertex", 400, 2)
-        made = boot.interval(0.95, method="wilson")
-        assert boot.floor <= 40
-        assert made.width == pytest.approx(statistic.interval().width, rel=0.35)
-
-
 @ADVISED
 def test_two_level_draws_each_copy_of_an_identity_from_its_own_comparisons() -> None:
     """At one threshold the curve's two-level replicates have the moments of the fixed-threshold ones."""
@@ -312,8 +303,7 @@ def test_band_equals_the_intervals_that_it_joins() -> None:
     assert np.all(np.diff(both.high) <= 0)
     again = curve.band(simultaneous=True, rng=3)
     np.testing.assert_array_equal(both.high, again.high)
-    assert both.contains(both.far, both.frr)
-    assert not both.contains(both.far, np.minimum(both.high * 1.2 + 0.1, 1.0))
+    assert np.all((both.low <= both.frr) & (both.frr <= both.high))
 
 
 def test_sup_quantile_of_independent_directions() -> None:
@@ -381,6 +371,8 @@ def test_coverage_by_simulation() -> None:
     gap = ndtr(-grid / scale) - ndtr(grid - 2.0)
     eer = float(ndtr(-grid[np.argmin(np.abs(gap))] / scale))
     auc = float(ndtr(2.0 / np.sqrt(1.0 + scale**2)))
+    stretch = ndtr(np.linspace(ndtri(0.01), 0.0, 60))
+    true_frr = ndtr(-ndtri(stretch) * scale - 2.0)
     hits = np.zeros(5)
     for number in range(150):
         curve = simulated(np.random.default_rng([1, number]))
@@ -388,7 +380,7 @@ def test_coverage_by_simulation() -> None:
         hits[1] += frr[1] in curve.at_far(0.2).interval("influence", level=0.9)
         hits[2] += eer in curve.eer().interval("influence", level=0.9)
         hits[3] += auc in curve.auc().interval("influence", level=0.9)
-        band = curve.band(0.9, simultaneous=True, far_range=(0.01, 0.5), points=60, n_resamples=500)
-        hits[4] += band.contains(band.far, ndtr(-ndtri(band.far) * scale - 2.0))
+        band = curve.band(0.9, simultaneous=True, far=stretch, n_resamples=500)
+        hits[4] += np.all((band.low <= true_frr) & (true_frr <= band.high))
     coverage = hits / 150
     assert np.all(coverage > 0.9 - 4 * 0.0245), coverage

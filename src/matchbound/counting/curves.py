@@ -9,7 +9,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.pairs import GenuinePairs, impostor_pairs
-from matchbound.counts.curve import SortedCurve, SteppedCurve, both_kinds, curve_of_tally
+from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve, both_kinds, curve_of_tally
 from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
@@ -131,7 +131,7 @@ class Asked:
         return gaps[(gaps >= 0) & (gaps + 1 < matched.size)]
 
 
-def refined_curve(curve: SteppedCurve, recount: Recount, asked: Asked) -> SteppedCurve:
+def refined_curve(curve: CurveTally, recount: Recount, asked: Asked) -> CurveTally:
     """The curve with points added until what is asked for is exact.
 
     The threshold of a number of false matches is the most lenient one with at most so many; of false non-matches, the
@@ -139,6 +139,7 @@ def refined_curve(curve: SteppedCurve, recount: Recount, asked: Asked) -> Steppe
     are counted, then as many between the two where it changes now, until at most one comparison lies between them, or
     no number does. The two points between which FAR passes FRR are found in the same way.
     """
+    assert isinstance(curve, SteppedCurve)
     steps = Steps(curve.similarity, curve.false_matches, curve.false_nonmatches, (curve.n_impostor, curve.n_genuine))
     scored = _with_every_score(steps, recount, asked)
     counted: list[Tally] = []

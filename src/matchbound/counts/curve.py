@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
 from matchbound.counts.cells import tally_of_rows
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally
-from matchbound.errors import DataError, argument
+from matchbound.errors import DataError, UsageError, argument
 
 # The m_ij of tables of more comparisons than this are not kept.
 MANY_ROWS = 1_000_000
@@ -150,6 +150,13 @@ class CurveTally:
         """The tally at some of the thresholds, by their numbers in increasing order."""
         raise NotImplementedError
 
+    def with_rows(self) -> SortedCurve:
+        """The curve with every comparison, which drawing identities needs."""
+        raise DataError(
+            f"this needs every comparison, and this curve has {self.thresholds.size} points of {self.n_impostor} "
+            "impostor comparisons. Use method='influence' or 'union', or a random subset of identities"
+        )
+
     def summed(self, genuine: FloatArray, impostor: FloatArray) -> tuple[FloatArray, FloatArray, float | None]:
         """Sums of what comparisons are worth that begin to match at each point of the curve.
 
@@ -167,6 +174,9 @@ class SortedCurve(CurveTally):
     a: IntArray = field(repr=False)
     b: IntArray = field(repr=False)
     row_similarity: FloatArray = field(repr=False)
+
+    def with_rows(self) -> SortedCurve:
+        return self
 
     @cached_property
     def order(self) -> NDArray[Any]:
@@ -373,6 +383,9 @@ class UnitCurve(CurveTally):
     def counted(self) -> CurveTally:
         return self.pooled
 
+    def with_rows(self) -> SortedCurve:
+        raise UsageError(f"bootstraps are of pooled rates; use {argument('weighting', 'comparisons')}")
+
     def summed(self, genuine: FloatArray, impostor: FloatArray) -> tuple[FloatArray, FloatArray, float | None]:
         """The same with each comparison weighing 1/g_i or 1/m_ij."""
         return self.pooled.summed(genuine, impostor, (self.genuine_weights, self.impostor_weights))
@@ -419,10 +432,10 @@ def too_many_steps(why: str) -> DataError:
 
 def sorted_curve(curve: CurveTally) -> SortedCurve:
     """The curve, where it has every step."""
-    if not isinstance(curve, SortedCurve):
+    if not curve.every_step:
         points, made = curve.thresholds.size, curve.n_impostor
         raise too_many_steps(f"this one has {points:,} points of {made:,} impostor comparisons")
-    return curve
+    return curve.with_rows()
 
 
 def unit_curve(curve: SortedCurve) -> UnitCurve:

@@ -17,6 +17,7 @@ from matchbound.show.shown import Shown
 
 if TYPE_CHECKING:
     from matchbound.data.failures import Failures
+    from matchbound.results.interval import Interval
     from matchbound.results.number import Number
     from matchbound.results.rates import ErrorRates
     from matchbound.results.roc import RocCurve
@@ -255,30 +256,20 @@ class Claim(Shown):
         return f"{text} About {more} times as many identities would be expected to settle it."
 
 
-def decide(
-    name: str,
-    estimate: float,
-    bounds: tuple[float, float],
-    *,
-    target: float,
-    relation: Relation = "<",
-    level: float = 0.95,
-    method: str = "",
-    metric: str | None = None,
-    rules: tuple[str, ...] = (),
-    notes: tuple[Note, ...] = (),
-) -> Claim:
-    """The verdict from the two one-sided bounds (lower, upper), each with confidence `level`."""
+def decide(number: Number, lower: Interval, upper: Interval, relation: Relation, target: float) -> Claim:
+    """The verdict from the two one-sided intervals of a number."""
     below = relation == "<"
-    opposite, deciding = bounds if below else bounds[::-1]
-    met = deciding <= target if below else deciding >= target
-    failed = opposite > target if below else opposite < target
+    opposite, bound = (lower.low, upper.high) if below else (upper.high, lower.low)
+    met, failed = (bound <= target, opposite > target) if below else (bound >= target, opposite < target)
     verdict: Verdict = "shown" if met else "refuted" if failed else "not shown"
-    more = _times_more(estimate, deciding, target) if verdict == "not shown" else None
+    estimate = float(number.estimate)
+    more = _times_more(estimate, bound, target) if verdict == "not shown" else None
     if verdict == "refuted":
-        deciding, opposite = opposite, deciding
-    found = (float(estimate), float(deciding), float(opposite), method, more, rules, notes)
-    return Claim(f"{name} {relation} {target:g}", metric or name, relation, target, level, verdict, *found)
+        bound, opposite = opposite, bound
+    rules, notes = rules_of_thumb(number, target) if below else (), tuple(dict.fromkeys((*upper.notes, *lower.notes)))
+    statement, method = f"{number.label} {relation} {target:g}", (upper if below else lower).method
+    decided = (verdict, estimate, float(bound), float(opposite), method, more, rules, notes)
+    return Claim(statement, number.entry, relation, target, upper.level, *decided)
 
 
 def _times_more(estimate: float, bound: float, target: float) -> float:

@@ -29,6 +29,7 @@ from matchbound.stats.differences import JointSums, Models
 from matchbound.stats.dyadic import bias_factors
 from matchbound.stats.families import Largest, Rng, adjusted_level, flipped, gaussian_largest, scores_of, sign_terms
 from matchbound.stats.intervals import t_quantile, wilson
+from matchbound.stats.resampling import seed_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -305,11 +306,14 @@ class RateDifference(SystemDifference):
     b: Rate
     rules: ClassVar[tuple[Rule, ...]] = (*SYSTEM_RULES, *bootstrap_rules(("vertex", "double-or-nothing")))
 
-    def _drawn(self, method: str, n_resamples: int, seed: int, workers: int, options: dict[str, Any]) -> Bootstrap:
+    def _drawn(
+        self, method: str, n_resamples: int = 2000, rng: Rng = None, workers: int = 1, **options: Any
+    ) -> Bootstrap:
         if options:
             raise UsageError(f"unknown option {sorted(options)[0]!r} for method {method!r}")
+        seed = seed_of(rng)
         drawn = [rate.bootstrap(method, n_resamples, seed, workers=workers).replicates for rate in (self.a, self.b)]
-        return Bootstrap(drawn[0] - drawn[1], self.estimate, method, seed)
+        return Bootstrap(drawn[0] - drawn[1], self.estimate, method, seed, ends=self.ends)
 
     def _no_width(self) -> str:
         return "the systems never disagree"

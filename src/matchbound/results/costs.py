@@ -16,7 +16,6 @@ from matchbound.notes import INVENTED_SCORES, Note
 from matchbound.results.interval import check_prior, named
 from matchbound.results.latent import LOG_T, WARNING_LATENT, CurveModels, OfBothRates, log_t_limits
 from matchbound.results.number import Ask, Limits, Number, Rule, counted_fields
-from matchbound.show.shown import Shown
 from matchbound.stats.budget import RateModels, integrated_limits
 from matchbound.stats.costs import (
     CostWeights,
@@ -93,67 +92,46 @@ class CostStatistic(OfBothRates):
         return {"target": None, **counted_fields(None, self.curve.n_identities, self.variance)}
 
 
-@dataclass(frozen=True)
-class CostPoint(Shown):
-    """One term of a detection cost: its weights, the threshold and the point of the curve."""
-
-    weights: CostWeights
-    threshold: float
-    index: int
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class DetectionCost(CostStatistic):
     """The normalised detection cost α·FRR + β·FAR, at the best threshold or at that of calibrated scores.
 
-    It is the mean of its `points` (one term unless a preset has two).
+    It is the mean of its `terms` (one unless a preset has two): the weights, and the point of the curve.
     """
 
-    points: tuple[CostPoint, ...]
+    terms: tuple[tuple[CostWeights, int], ...]
     preset: str | None = None
 
     @property
     def label(self) -> str:
         if self.preset is not None:
             return f"{self.metric}({self.preset})"
-        weights = self.points[0].weights
+        weights, _ = self.terms[0]
         both = (weights.cost_miss, weights.cost_false_accept)
         costs = "" if both == (1.0, 1.0) else f",{both[0]:g},{both[1]:g}"
         return f"{self.metric}({weights.prior:g}{costs})"
 
     @property
-    def prior(self) -> float:
-        """π, of the first term."""
-        return self.points[0].weights.prior
-
-    @property
     def threshold(self) -> float:
         """The decision threshold, in the units of the scores (of the first term)."""
-        return self.points[0].threshold
-
-    @property
-    def far(self) -> float:
-        return float(self.curve.far[self.points[0].index])
-
-    @property
-    def frr(self) -> float:
-        return float(self.curve.frr[self.points[0].index])
+        weights, index = self.terms[0]
+        return weights.log_odds if self.metric == "actdcf" else float(self.curve.thresholds[index])
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        for point in self.points if self.metric == "mindcf" else ():
-            far, frr = self.curve.far[point.index], self.curve.frr[point.index]
+        for weights, k in self.terms if self.metric == "mindcf" else ():
+            far, frr = self.curve.far[k], self.curve.frr[k]
             if far == 1.0 or frr == 1.0:
                 what = "rejects" if far == 0.0 else "accepts"
                 text = (
-                    f"at prior {point.weights.prior:g} the cheapest decision {what} everything, so that this cost is 1 "
+                    f"at prior {weights.prior:g} the cheapest decision {what} everything, so that this cost is 1 "
                     "whatever the scores are: more data, or a prior nearer to ½, would be more informative"
                 )
                 return (Note("trivial-cost", text),)
         return ()
 
     def _fields(self) -> dict[str, Any]:
-        fields = {**super()._fields(), "target": self.prior, "threshold": self.threshold}
+        fields = {**super()._fields(), "target": self.terms[0][0].prior, "threshold": self.threshold}
         return fields if self.preset is None else {**fields, "preset": self.preset}
 
     @cached_property
@@ -161,38 +139,37 @@ class DetectionCost(CostStatistic):
         """At point k, a genuine comparison that begins to match at point j is worth α(1[j > k] − FRR)/T, and so on."""
         curve, places = self.curve, np.arange(self.curve.thresholds.size)
         genuine, impostor = np.zeros((2, places.size))
-        for point in self.points:
-            k, share = point.index, 1.0 / len(self.points)
-            genuine += share * point.weights.miss * ((places > k) - float(curve.frr[k])) / curve.n_genuine
-            impostor += share * point.weights.false_accept * ((places <= k) - float(curve.far[k])) / curve.n_impostor
+        for weights, k in self.terms:
+            genuine += weights.miss * ((places > k) - curve.frr[k]) / (len(self.terms) * curve.n_genuine)
+            impostor += weights.false_accept * ((places <= k) - curve.far[k]) / (len(self.terms) * curve.n_impostor)
         own, shared, square = curve.summed(genuine, impostor)
         return DyadicSums(own, shared, self._largest_square() if square is None else square)
 
     def _largest_square(self) -> float:
         """Σ_{i<j} of squared residuals by pair where only those of single points are known: the most it can be."""
         curve, root = self.curve, 0.0
-        for point in self.points:
-            k, p = point.index, float(curve.far[point.index])
+        for weights, k in self.terms:
+            p = float(curve.far[k])
             square = float(curve.sums.nn[k]) - 2.0 * p * float(curve.sums.nm[k]) + p * p * float(curve.sums.pair_mm)
-            weight = point.weights.false_accept / (len(self.points) * curve.n_impostor)
+            weight = weights.false_accept / (len(self.terms) * curve.n_impostor)
             root += weight * math.sqrt(max(square / 2.0, 0.0))
         return root**2
 
     @property
     def fit(self) -> RateModels:
         """The models of both rates around the threshold."""
-        return self.models.at(self.points[0].index)
+        return self.models.at(self.terms[0][1])
 
     @property
     def operating(self) -> tuple[FloatArray, FloatArray]:
         """The errors of each term; where nothing matches, those at the largest score: minDCF = 1 is not exact."""
         curve, least = self.curve, 1 if self.metric == "mindcf" else 0
-        places = [max(point.index, least) for point in self.points]
+        places = [max(k, least) for _, k in self.terms]
         return curve.false_matches[places].astype(np.float64), curve.false_nonmatches[places].astype(np.float64)
 
     def value(self, far: FloatArray, frr: FloatArray) -> FloatArray:
         """The mean of the terms at rates of shape (P, …)."""
-        terms = [detection_costs(p, q, point.weights) for p, q, point in zip(far, frr, self.points, strict=True)]
+        terms = [detection_costs(p, q, weights) for p, q, (weights, _) in zip(far, frr, self.terms, strict=True)]
         result: FloatArray = np.mean(terms, axis=0)
         return result
 
@@ -270,20 +247,18 @@ def detection_cost(
     if metric == "actdcf":
         ratios_wanted(models.curve, "actual_dcf")
     weights, preset = weights_of(prior, cost_miss, cost_false_accept)
-    thresholds = [w.log_odds for w in weights]
-    if metric == "actdcf" and not models.curve.every_step:
-        grid = np.union1d(thresholds, models.curve.thresholds[[0, -1]])[::-1]
-        models = CurveModels(curve_of_tally(models.recount.tally(grid)), models.recount)
-    curve = models.curve
     if metric == "actdcf":
-        reached = np.searchsorted(-curve.similarity, -np.array(thresholds), side="right") - 1
+        thresholds = np.array([w.log_odds for w in weights])
+        if not models.curve.every_step:
+            grid = np.union1d(thresholds, models.curve.thresholds[[0, -1]])[::-1]
+            models = CurveModels(curve_of_tally(models.recount.tally(grid)), models.recount)
+        reached = np.searchsorted(-models.curve.similarity, -thresholds, side="right") - 1
         places = np.maximum(reached, 0).tolist()
     else:
-        places = [cheapest(curve.far, curve.frr, w) for w in weights]
-        thresholds = [float(curve.thresholds[k]) for k in places]
-    points = tuple(map(CostPoint, weights, thresholds, places))
+        places = [cheapest(models.curve.far, models.curve.frr, w) for w in weights]
+    curve = models.curve
     costs = [detection_costs(curve.far[k], curve.frr[k], w) for w, k in zip(weights, places, strict=True)]
-    return DetectionCost(models, float(np.mean(costs)), metric, points, preset)
+    return DetectionCost(models, float(np.mean(costs)), metric, tuple(zip(weights, places, strict=True)), preset)
 
 
 def cllr(models: CurveModels) -> LogCost:

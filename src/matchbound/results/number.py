@@ -11,14 +11,14 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.errors import OTHER_WORDS, DataError, MatchboundWarning, UsageError
 from matchbound.notes import PARTIAL_LABELS, SAID_COMPLETE, Note
-from matchbound.results.claims import Claim, Relation, check_target, decide, rules_of_thumb
+from matchbound.results.claims import Claim, Relation, check_target, decide
 from matchbound.results.interval import (
     Interval,
     Side,
@@ -31,11 +31,11 @@ from matchbound.results.interval import (
 )
 from matchbound.show.shown import Shown
 from matchbound.stats.fixed_sizes import LEAST_DRAWN, pooled_sizes
-from matchbound.stats.intervals import effective_n, wilson
-from matchbound.stats.resampling import Scheme, percentile, seed_of
+from matchbound.stats.resampling import Scheme, percentile
 
 if TYPE_CHECKING:
     from matchbound.counting.recount import Recount
+    from matchbound.stats.families import Rng
 
 CORRECTIONS = ("none", "drop-one", "rescale")
 WITH_REPLACEMENT = ("vertex", "subsets", "two-level")
@@ -111,7 +111,7 @@ class Rule:
 class Bootstrap(Shown):
     """Bootstrap replicates of a rate, shape (B,), and any interval from them without drawing again.
 
-    `tau` is the variance of the weights, `floor` the least effective number of trials that Wilson's formula may use.
+    `tau` is the variance of the weights, `ends` the smallest and largest value that the number can have.
     """
 
     replicates: FloatArray = field(repr=False)
@@ -119,7 +119,7 @@ class Bootstrap(Shown):
     method: str
     seed: int
     tau: float = 1.0
-    floor: float = 1.0
+    ends: tuple[float, float] = (0.0, 1.0)
 
     @property
     def n_resamples(self) -> int:
@@ -135,34 +135,31 @@ class Bootstrap(Shown):
         """Variance of the replicates for weights of variance 1."""
         return float(self.replicates.var(ddof=1)) / self.tau if self.n_resamples > 1 else 0.0
 
-    def interval(
-        self, level: float = 0.95, *, side: Side = "two-sided", method: Literal["percentile", "wilson"] = "percentile"
-    ) -> Interval:
-        """Percentile interval, or Wilson's with the replicates' variance.
+    def interval(self, level: float = 0.95, *, side: Side = "two-sided") -> Interval:
+        """Percentile interval.
 
         Percentiles are order statistics at (B+1)·tail and (B+1)·(1−tail); beyond the extreme replicates, those.
 
         Parameters
         ----------
-        level, side, method
-            As for `Number.interval`; the method is one of these two.
+        level, side
+            As for `Number.interval`.
         """
-        tail = tail_of(level, side)
-        if method == "wilson":
-            low, high = wilson(self.estimate, effective_n(self.estimate, self.variance, self.floor), tail)
-            return Interval(*one_side(low, high, side), level, f"wilson ({self.method} variance)", side)
-        if method != "percentile":
-            raise UsageError(f"method must be 'percentile' or 'wilson'; got {method!r}")
+        limits = self.limits(tail_of(level, side))
+        low, high = one_side(limits.low, limits.high, side, self.ends)
+        return Interval(low, high, level, self.method, side, limits.notes)
+
+    def limits(self, tail: float) -> Limits:
+        """The percentiles with this probability beyond either of them."""
         values = self.replicates
         if self.tau != 1.0:
-            values = np.clip(self.estimate + (values - self.estimate) / np.sqrt(self.tau), 0.0, 1.0)
+            values = np.clip(self.estimate + (values - self.estimate) / np.sqrt(self.tau), *self.ends)
         notes: tuple[Note, ...] = ()
         if (self.n_resamples + 1) * tail < 1.0:
             enough = int(np.ceil(1.0 / tail)) - 1
             text = f"{self.n_resamples} replicates cannot reach a tail of {tail:g}: the limits are the extreme ones"
             notes = (Note("few-replicates", f"{text}. Use n_resamples of at least {enough}"),)
-        low, high = one_side(percentile(values, tail), percentile(values, 1.0 - tail), side)
-        return Interval(low, high, level, self.method, side, notes)
+        return Limits(percentile(values, tail), percentile(values, 1.0 - tail), self.method, notes)
 
 
 class Number(Shown):
@@ -299,31 +296,18 @@ class Number(Shown):
         if (below is None) == (above is None):
             raise UsageError("claim takes one target: below=… or above=…")
         relation: Relation = ">" if below is None else "<"
-        given = above if below is None else below
-        if isinstance(given, str):
-            raise UsageError(f"below and above are numbers; a sentence such as {given!r} goes to claim() of the result")
-        target = check_number(given, "above" if below is None else "below", finite=True)  # type: ignore[arg-type]
+        given, name = (above, "above") if below is None else (below, "below")
+        target = check_number(given, name, finite=True)  # type: ignore[arg-type]
         check_target(self.entry, target, "claim")
         options = options if method is None else {**options, "method": method}
         upper, lower = (self.interval(level=level, side=side, **options) for side in ("upper", "lower"))
-        return decide(
-            self.label,
-            self.estimate,
-            (lower.low, upper.high),
-            target=target,
-            relation=relation,
-            level=level,
-            method=(lower if below is None else upper).method,
-            metric=self.entry,
-            rules=() if below is None else rules_of_thumb(self, target),
-            notes=tuple(dict.fromkeys((*upper.notes, *lower.notes))),
-        )
+        return decide(self, lower, upper, relation, target)
 
     def bootstrap(
         self,
         method: str = "vertex",
         n_resamples: int = 2000,
-        rng: int | np.random.Generator | None = None,
+        rng: Rng = None,
         *,
         workers: int = 1,
         **options: Any,
@@ -348,7 +332,7 @@ class Number(Shown):
             raise UsageError(self._no_bootstrap())
         name = named(method, choices)
         self._advise(name)
-        return self._drawn(name, n_resamples, seed_of(rng), workers, options)
+        return self._drawn(name, n_resamples, rng, workers, **options)
 
     def to_records(self) -> list[dict[str, Any]]:
         """The number with its default interval, as a list of one dictionary."""
@@ -383,7 +367,9 @@ class Number(Shown):
         """The rule that a method name and its options ask for."""
         return method
 
-    def _drawn(self, method: str, n_resamples: int, seed: int, workers: int, options: dict[str, Any]) -> Bootstrap:
+    def _drawn(
+        self, method: str, n_resamples: int = 2000, rng: Rng = None, workers: int = 1, **options: Any
+    ) -> Bootstrap:
         raise NotImplementedError
 
     def _no_bootstrap(self) -> str:
@@ -459,13 +445,10 @@ def bootstrap_limits(name: str) -> Callable[[Number, Ask], Limits]:
     """The rule function of a bootstrap: percentiles of its replicates."""
 
     def limits(number: Number, ask: Ask) -> Limits:
-        options = dict(ask.options)
-        drawing = {key: options.pop(key) for key in tuple(options) if key in DRAWING}
-        seed, workers = seed_of(drawing.get("rng")), int(drawing.get("workers", 1))
-        drawn = number._drawn(name, drawing.get("n_resamples", 2000), seed, workers, options)
-        interval = drawn.interval(ask.two_sided_level) if ask.tail < 0.5 else drawn.interval(ask.level, side=ask.side)
-        details = {"smooth": options["smooth"], "estimate": drawn.estimate} if options.get("smooth") else {}
-        return Limits(interval.low, interval.high, interval.method, interval.notes, details)
+        drawn = number._drawn(name, **ask.options)
+        smooth = ask.options.get("smooth")
+        details = {"smooth": smooth, "estimate": drawn.estimate} if smooth else {}
+        return replace(drawn.limits(ask.tail), details=details)
 
     return limits
 

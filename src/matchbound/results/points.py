@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
-from matchbound.counts.curve import CurveTally, SortedCurve
-from matchbound.errors import DataError, UsageError, argument
+from matchbound.counts.curve import CurveTally
+from matchbound.errors import UsageError
 from matchbound.notes import Note
 from matchbound.results.interval import Interval, check_rate, named
 from matchbound.results.latent import CurveModels, why_not
@@ -33,10 +33,11 @@ from matchbound.stats.curve.bootstrap import CURVE_BOOTSTRAPS, CurveReplicates, 
 from matchbound.stats.curve.influence import EffectiveRate, wilson_t
 from matchbound.stats.curve.rates import area_terms
 from matchbound.stats.curve.smooth import SMOOTHS, Smooth, smooth_rates, smooth_replicates
-from matchbound.stats.resampling import Scheme, instance_counts
+from matchbound.stats.resampling import Scheme, instance_counts, seed_of
 
 if TYPE_CHECKING:
     from matchbound.stats.budget import RateModels
+    from matchbound.stats.families import Rng
     from matchbound.stats.latent.model import LatentSettings
 
 # FARs at which the replicates of a partial AUC are read (midpoint rule).
@@ -164,16 +165,19 @@ class CurveStatistic(Number):
         """Limits from the models of both rates, at deviates of FAR and FRR."""
         raise NotImplementedError
 
-    def _drawn(self, method: str, n_resamples: int, seed: int, workers: int, options: dict[str, Any]) -> Bootstrap:
+    def _drawn(
+        self, method: str, n_resamples: int = 2000, rng: Rng = None, workers: int = 1, **options: Any
+    ) -> Bootstrap:
+        seed = seed_of(rng)
         smooth = options.get("smooth")
         scheme, drawn = replicates(self.curve, method, n_resamples, options, seed, *self._targets(), workers=workers)
         name = method if smooth is None else f"{method} ({smooth})"
         estimate = self.estimate if smooth is None else self.smoothed(smooth)
-        return Bootstrap(self._pick(drawn), estimate, name, seed, scheme.tau, self._rate.floor)
+        return Bootstrap(self._pick(drawn), estimate, name, seed, scheme.tau)
 
     def smoothed(self, model: Smooth) -> float:
         """The same statistic read from a smoothed curve: ``"binormal"``, ``"log-normal"``, ``"kernel"``."""
-        rates = smooth_rates(every_step(self.curve), named(model, SMOOTHS, "smooth"))  # type: ignore[arg-type]
+        rates = smooth_rates(self.curve.with_rows(), named(model, SMOOTHS, "smooth"))  # type: ignore[arg-type]
         return float(self._pick(rates.read(*self._targets()))[0])
 
     def _targets(self) -> tuple[FloatArray, FloatArray]:
@@ -321,20 +325,8 @@ def replicates(
     sizes = instance_counts(curve.instances, curve.genuine_comparisons)
     scheme = scheme_of(method, n_resamples, left, sizes)
     drawing: dict[str, Any] = {"far_targets": far_targets, "frr_targets": frr_targets, "workers": workers}
-    whole = every_step(curve)
+    whole = curve.with_rows()
     if smooth is None:
         return scheme, curve_replicates(whole, scheme, n_resamples, seed, **drawing)
     model: Smooth = named(smooth, SMOOTHS, "smooth")  # type: ignore[assignment]
     return scheme, smooth_replicates(whole, model, scheme, n_resamples, seed, **drawing)
-
-
-def every_step(curve: CurveTally) -> SortedCurve:
-    """The curve with every comparison, which drawing identities needs."""
-    if curve.weighting == "identities":
-        raise UsageError(f"bootstraps are of pooled rates; use {argument('weighting', 'comparisons')}")
-    if not isinstance(curve, SortedCurve):
-        raise DataError(
-            f"this needs every comparison, and this curve has {curve.thresholds.size} points of {curve.n_impostor} "
-            "impostor comparisons. Use method='influence' or 'union', or a random subset of identities"
-        )
-    return curve

@@ -71,6 +71,7 @@ from matchbound.stats.variance import UnitRate, jackknife, pooled_rate, residual
 
 if TYPE_CHECKING:
     from matchbound.results.description import Erring
+    from matchbound.stats.families import Rng
     from matchbound.stats.latent.model import LatentModel, LatentSettings
 
 Metric = Literal["far", "frr"]
@@ -341,7 +342,9 @@ class Rate(Number):
             return "its variance is not positive"
         return "no comparison erred" if self.errors == 0 else "every comparison erred"
 
-    def _drawn(self, method: str, n_resamples: int, seed: int, workers: int, options: dict[str, Any]) -> Bootstrap:
+    def _drawn(
+        self, method: str, n_resamples: int = 2000, rng: Rng = None, workers: int = 1, **options: Any
+    ) -> Bootstrap:
         scheme = scheme_of(method, n_resamples, options, self._sizes())
         by_pair = self.metric == "far" and method in ("vertex", "double-or-nothing")
         tally = self._with_pairs if by_pair else self.tally
@@ -349,8 +352,9 @@ class Rate(Number):
         if note is not None:
             warnings.warn(note, MatchboundWarning, stacklevel=4)
         part = tally.part(self.metric)
+        seed = resampling.seed_of(rng)
         drawn = resampling.rate_replicates(part, self.index, scheme, n_resamples, seed, self._sizes(), workers)
-        return Bootstrap(drawn, self.estimate, method, seed, scheme.tau, self.floor)
+        return Bootstrap(drawn, self.estimate, method, seed, scheme.tau)
 
     def _spread(self, ask: Ask) -> float:
         """The variance that a closed form is asked to use."""

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.curves import Asked, refined_curve
 from matchbound.counting.recount import Recount
-from matchbound.counts.curve import CurveTally, SteppedCurve
+from matchbound.counts.curve import CurveTally
 from matchbound.errors import DataError, MatchboundWarning, UsageError, argument
 from matchbound.metrics import Home
 from matchbound.notes import Note
@@ -48,12 +48,12 @@ from matchbound.stats.resampling import seed_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from matchbound.counts.curve import CurveTally
     from matchbound.show.records import Library
     from matchbound.show.tables import Table
 
 # A band begins where so many impostor comparisons match: pointwise, simultaneous.
 BAND_ERRORS, WHOLE_BAND_ERRORS = 10, 100
+BAND_POINTS = 200
 # FARs at which a latent band is computed.
 LATENT_POINTS = 20
 # Limits as near to 0 or 1 as this are 0 or 1.
@@ -84,17 +84,6 @@ class Band(Shown):
     def to_records(self) -> list[dict[str, Any]]:
         columns = (self.far.tolist(), self.frr.tolist(), self.low.tolist(), self.high.tolist())
         return [dict(zip(("far", "frr", "low", "high"), row, strict=True)) for row in zip(*columns, strict=True)]
-
-    def contains(self, far: ArrayLike, frr: ArrayLike) -> bool:
-        """Whether a curve lies within the band at the FARs given (limits between grid points on a straight line).
-
-        Parameters
-        ----------
-        far, frr
-            The points of the curve, of one shape.
-        """
-        x, y = np.asarray(far, dtype=np.float64), np.asarray(frr, dtype=np.float64)
-        return bool(np.all((y >= np.interp(x, self.far, self.low)) & (y <= np.interp(x, self.far, self.high))))
 
 
 def latent_band(models: CurveModels, grid: FloatArray, level: float) -> Band:
@@ -143,19 +132,14 @@ def bootstrap_band(
     return Band(grid, frr, low, high, level, False, normal_quantile(tail))
 
 
-def curve_grid(
-    curve: CurveTally, far: ArrayLike | None, far_range: tuple[float, float] | None, points: int, errors: int
-) -> FloatArray:
-    """The FARs of a band or of replicates: those given, or some that are even on the probit scale."""
-    if far is not None:
-        grid = np.array(far, dtype=np.float64).reshape(-1)
-        if not grid.size or np.any(np.diff(grid) <= 0.0) or grid[0] < 0.0 or grid[-1] > 1.0:
-            raise UsageError("far must hold increasing rates between 0 and 1")
-        return grid
-    low, high = far_range or (min(errors / curve.n_impostor, 0.25), 0.5)
-    if not 0.0 < low < high < 1.0:
-        raise UsageError(f"far_range must be two increasing rates between 0 and 1; got {far_range!r}")
-    return band_grid(low, high, points)
+def band_fars(curve: CurveTally, far: ArrayLike | None, errors: int) -> FloatArray:
+    """The FARs of a band: those given, or `BAND_POINTS` from so many false matches to 0.5, even on the probit scale."""
+    if far is None:
+        return band_grid(min(errors / curve.n_impostor, 0.25), 0.5, BAND_POINTS)
+    grid = np.array(far, dtype=np.float64).reshape(-1)
+    if not grid.size or np.any(np.diff(grid) <= 0.0) or grid[0] < 0.0 or grid[-1] > 1.0:
+        raise UsageError("far must hold increasing rates between 0 and 1")
+    return grid
 
 
 @dataclass(frozen=True)
@@ -287,14 +271,6 @@ def _latent_choice(curve: RocCurve, far: float, confidence: float) -> tuple[int,
     return int(last[place]), bound(place)
 
 
-# Points by the names of PyEER: which rate is given, and its value.
-POINTS: dict[str, tuple[str, float]] = {
-    "FMR20": ("far", 0.05),
-    "FMR100": ("far", 0.01),
-    "FMR1000": ("far", 0.001),
-    "ZeroFMR": ("far", 0.0),
-    "ZeroFNMR": ("frr", 0.0),
-}
 FARS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 COLUMNS = ("far", "frr", "far_variance", "frr_variance")
 
@@ -407,27 +383,13 @@ class RocCurve(Judged, Shown):
     def _variances(self) -> CurveVariances:
         return curve_variances(self.tally, self.tally.sums)
 
-    def at(self, name: str) -> OperatingPoint:
-        """A point by the name that other tools use.
-
-        ``"FMR20"``, ``"FMR100"``, ``"FMR1000"`` (FRR at FAR 5%, 1%, 0.1%), ``"ZeroFMR"`` (FRR where no impostor
-        comparison matches), ``"ZeroFNMR"`` (FAR where every genuine comparison matches); FMR is FAR, FNMR is FRR.
-
-        Parameters
-        ----------
-        name
-            Such as ``"FMR100"``, whatever the capitals.
-        """
-        given, rate = POINTS[named(name, tuple(POINTS), "name")]
-        return self.at_far(rate) if given == "far" else self.at_frr(rate)
-
     def points(self) -> list[OperatingPoint | Eer]:
-        """The numbers that are usually reported together: FRR at FAR 1e-2 … 1e-6 as the data support, ZeroFMR, and EER.
+        """What is usually reported together: FRR at FAR 1e-2 … 1e-6 as the data support, at FAR 0, and EER.
 
         A FAR is supported when at least one comparison would match there by chance: N·FAR ≥ 1.
         """
         supported = [far for far in FARS[1:] if far * self.tally.n_impostor >= 1.0]
-        return [*[self.at_far(far) for far in supported], self.at("ZeroFMR"), self.eer()]
+        return [*[self.at_far(far) for far in supported], self.at_far(0.0), self.eer()]
 
     def threshold_at(self, criterion: str = "eer") -> float:
         """The threshold at which this curve meets a criterion, to be used on other people.
@@ -465,19 +427,15 @@ class RocCurve(Judged, Shown):
         """
         return [self.at_far(each) for each in far] if _are_several(far) else self._at("far", far)
 
-    @overload
-    def at_frr(self, frr: float) -> OperatingPoint: ...
-    @overload
-    def at_frr(self, frr: Sequence[float]) -> list[OperatingPoint]: ...
-    def at_frr(self, frr: float | Sequence[float]) -> OperatingPoint | list[OperatingPoint]:
+    def at_frr(self, frr: float) -> OperatingPoint:
         """FAR at the strictest threshold whose FRR is at most `frr`.
 
         Parameters
         ----------
         frr
-            The target FRR, between 0 and 1; several give a list.
+            The target FRR, between 0 and 1.
         """
-        return [self.at_frr(each) for each in frr] if _are_several(frr) else self._at("frr", frr)
+        return self._at("frr", frr)
 
     def _at(self, given: Literal["far", "frr"], rate: Any) -> OperatingPoint:
         check_rate(rate, given, zero=True, one=True)
@@ -498,7 +456,7 @@ class RocCurve(Judged, Shown):
             Rates whose thresholds, and whether the equal error rate, are to be exact.
         """
         curve = self.tally
-        if not isinstance(curve, SteppedCurve):
+        if curve.every_step:
             return self
         asked = Asked(
             tuple(count_within(rate, curve.n_impostor) for rate in far),
@@ -579,8 +537,6 @@ class RocCurve(Judged, Shown):
         simultaneous: bool = False,
         *,
         far: ArrayLike | None = None,
-        far_range: tuple[float, float] | None = None,
-        points: int = 200,
         method: str = "influence",
         n_resamples: int = 2000,
         rng: int | np.random.Generator | None = 0,
@@ -594,21 +550,19 @@ class RocCurve(Judged, Shown):
         level, simultaneous
             The confidence level at each FAR by itself, or of the whole stretch (sup-t, multiplier bootstrap).
         far
-            The FARs, increasing; by default `points` of them over `far_range`, even on the probit scale.
-        far_range
-            By default from 10 matching impostor comparisons (100 for simultaneous bands) to FAR 0.5.
+            The FARs, increasing; by default 200, from 10 matching impostor comparisons (100 for simultaneous bands) to
+            FAR 0.5, even on the probit scale.
         method
             ``"influence"``: by influence functions, quick. Pointwise only: ``"latent"``, the default interval of
             `at_far` at some twenty FARs, joined by straight lines on the probit scale; and percentiles of bootstrap
             curves: ``"vertex"``, ``"double-or-nothing"``, ``"subsets"`` or ``"two-level"``.
-        n_resamples, rng, points, workers
-            Of the bootstraps, and at how many FARs.
+        n_resamples, rng, workers
+            Of the bootstraps.
         options
             What bootstraps take, such as ``smooth``; see `Number.bootstrap`.
         """
         tail_of(level, "two-sided")
-        errors = WHOLE_BAND_ERRORS if simultaneous else BAND_ERRORS
-        grid, seed = curve_grid(self.tally, far, far_range, points, errors), seed_of(rng)
+        grid, seed = band_fars(self.tally, far, WHOLE_BAND_ERRORS if simultaneous else BAND_ERRORS), seed_of(rng)
         method = named(method, ("influence", "latent", *CURVE_BOOTSTRAPS))
         if simultaneous and method != "influence":
             raise UsageError("simultaneous bands need method='influence'")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counts.curve import CurveTally, SortedCurve
+from matchbound.counts.curve import CurveTally
 from matchbound.counts.tally import Tally
 from matchbound.errors import UsageError
 from matchbound.show.numbers import MINUS, level_text, percent, points, points_span, span, target_text, threshold_text
@@ -290,7 +290,7 @@ def score_histogram(curve: CurveTally, bins: int = 64, count: Callable[[FloatArr
         reach = max(abs(high), 1.0) / 2.0
         return Histogram(np.array([high - reach, high + reach]), total[0], total[1], 0)
     edges = np.linspace(low, high, bins + 1)
-    if isinstance(curve, SortedCurve):
+    if curve.every_step:
         right = np.searchsorted(score, edges, side="right") - 1
         place = right if curve.distance else np.searchsorted(score, edges, side="left")
         place[0], place[-1] = ends
