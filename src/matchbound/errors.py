@@ -79,7 +79,7 @@ OTHER_WORDS = {
     **dict.fromkeys(("random_state", "seed", "random_seed"), "rng"),
     **dict.fromkeys(("n_boot", "n_bootstrap", "n_bootstraps", "B"), "n_resamples"),
     "alternative": "side",
-    "n_jobs": "workers",
+    **dict.fromkeys(("n_jobs", "jobs", "threads"), "workers"),
 }
 
 

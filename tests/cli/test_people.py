@@ -80,9 +80,9 @@ def test_the_system_that_points_the_other_way_is_named(
     files: Path, distances: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["compare", str(files / "scores.csv"), str(distances), "--threshold", "0.5"]) == 0
-    assert "the scores of dissimilar.csv point the other way" in capsys.readouterr().err
+    assert f"system dissimilar.csv: {in_options(question(False))}" in capsys.readouterr().err
     assert main(["compare", str(files / "scores.csv"), str(files / "scores-b.csv"), "--threshold", "0.5"]) == 0
-    assert "point the other way" not in capsys.readouterr().err
+    assert "system scores" not in capsys.readouterr().err
 
 
 def test_the_question_is_not_asked_of_chance() -> None:

@@ -57,7 +57,7 @@ TABLE = [
     ("evaluate scores.csv --threshold 0.5 --prior 5", 2, "--prior must lie between 0 and 1"),
     ("roc no-such-file.csv --min-dcf 0", 2, "--min-dcf"),
     ("roc no-such-file.csv --min-dcf 2", 2, "--min-dcf"),
-    ("roc no-such-file.csv --min-dcf vox", 2, "--min-dcf: prior, where it is not a number, must be one of sre08"),
+    ("roc no-such-file.csv --min-dcf vox", 2, "--min-dcf prior, where it is not a number, must be one of sre08"),
     # names and places
     (f"{EVALUATE} --method magic", 2, "--method"),
     ("roc scores.csv --method wilson", 2, "--method"),

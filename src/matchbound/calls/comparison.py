@@ -209,7 +209,13 @@ def compare_points(
         grid = [read[w.target].threshold if w.target else f[i] for w, f in zip(points, fixed, strict=True)]
         grids.append(np.array([*grid, *([read[EER].threshold] if targets else [])], dtype=np.float64))
     pairs = {(names[i], names[j]): _Pair(matched, i, j, grids) for i, j in combinations(range(size), 2)}
-    shared = [*(note for source in matched.matched.systems for note in source.findings()), *matched.matched.notes]
+    found = [source.findings() for source in matched.matched.systems]
+    shared = [
+        note if all(note in each for each in found) else note.about(f"system {name}")
+        for name, own in zip(names, found, strict=True)
+        for note in own
+    ]
+    shared += matched.matched.notes
     tables = []
     for k, where in enumerate(points):
         comparisons = {both: pair.compare(where, k, both) for both, pair in pairs.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from matchbound.data.comparisons import CLUSTERED, Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError, argument
 from matchbound.notes import Note
-from matchbound.readers.people import groups_of
+from matchbound.readers.people import groups_of, with_groups
 from matchbound.readers.read import Readable, read
 from matchbound.readers.scan import ScoreFile, scan_groups
 from matchbound.results.groups import SMALL, GroupRates
@@ -79,12 +80,9 @@ def by_group(
     if (threshold is None) == (far is None):
         raise UsageError("give one of threshold= or far=")
     if people is None and not isinstance(data, Comparisons | Embeddings | ScoreFile):
-        if isinstance(group, str):
-            data, group = read(data, group=group), None
-        elif isinstance(group, tuple) and group and all(isinstance(name, str) for name in group):
-            each = [read(data, group=name) for name in group]
-            data = each[0]
-            group = tuple(dict(zip(one.identities, one.identity_labels(None), strict=True)) for one in each)
+        columns = [group] if isinstance(group, str) else group
+        if isinstance(columns, list | tuple) and columns and all(isinstance(name, str) for name in columns):
+            data, group = with_groups(partial(read, data), columns)
     data = source_of(data)
     if isinstance(data, Comparisons) and (data.anonymous or CLUSTERED in data.notes):
         raise DataError(

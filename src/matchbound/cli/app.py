@@ -11,7 +11,7 @@ import cyclopts
 
 from matchbound._version import __version__
 from matchbound.cli.command import execute, in_options
-from matchbound.errors import MatchboundError, UsageError, shorten, without_secrets
+from matchbound.errors import OTHER_WORDS, MatchboundError, UsageError, argument, shorten, without_secrets
 
 # the style of what somebody types, as in the help of the verbs, which is Markdown
 CODE = "markdown.code"
@@ -41,26 +41,19 @@ VERBS = {
     "coverage": ("planning", "How often intervals cover the true rate.", "--data faces.npz --far 0.01"),
     "warm": ("demo", "Compile now, so that the first evaluation need not wait.", ""),
 }
-# what to type here, and the words of other tools for it
+# what to type here, and the words of other tools for it; those that Python is given too are in `errors.OTHER_WORDS`
 HINTS = {
-    "use --level, which is 1 - alpha": "--alpha",
-    "use --level": "--confidence --confidence-level --conf",
-    "use --seed": "--random-state --rng",
-    "use --resamples": "--n-resamples --n-boot",
     "use --method vertex and --resamples": "--bootstrap",
     "use matchbound roc --far; TAR is 1 - FRR": "--tar --gar",
+    "use matchbound roc --far or --frr (rates of comparisons)": "--fpr --fnr",
     'use --claim, such as --claim "far<1%"': "--max-far --max-frr --max-fmr --max-fnmr --require",
     "use --min-dcf PRIOR": "--p-target --ptarget --dcf",
-    "use matchbound roc --far (a false positive rate of comparisons)": "--fpr",
-    "use matchbound roc --frr (a false negative rate of comparisons)": "--fnr",
-    "matchbound roc prints the EER": "--eer eer",
-    "matchbound roc prints the AUC": "--auc auc",
+    "matchbound roc prints EER and AUC": "--eer eer --auc auc",
     "use --threshold, once for each": "--thresholds",
     "use --linkage of matchbound evaluate": "--precision --recall --f1",
     "use --group COLUMN of matchbound groups, identify or report": "--groups --by --group-by --attribute",
     "use --format json": "--json",
     "use --format csv": "--csv",
-    "use --workers": "--n-jobs --jobs --threads",
 }
 
 
@@ -149,20 +142,20 @@ def _wrong_usage(error: cyclopts.CycloptsError, verb: str) -> str:
     if isinstance(error, cyclopts.UnknownCommandError | cyclopts.UnknownOptionError):
         token = getattr(error, "token", None)
         word = (error.unused_tokens or [""])[0] if token is None else token.keyword or token.value
-        option = word.partition("=")[0].lower()
         if not verb and os.path.exists(word):
             return f"say what to do with {word}, such as matchbound check {word} {ending}"
-        hint = next((hint for hint, words in HINTS.items() if option in words.split()), "")
+        option = word.partition("=")[0].lower()
+        ours, *rest = OTHER_WORDS.get(option.lstrip("-").replace("-", "_"), "").partition(",")
+        hints = [hint for hint, words in HINTS.items() if option in words.split()]
+        hint = "".join(["use ", in_options(argument(ours)), *rest] if ours else hints)
         wanted = next((part.rstrip(",") for part in hint.split() if part.startswith("--")), option)
         verbs = _verbs_with(wanted) if verb else []
-        if option == wanted and verb in verbs:
+        if verb in verbs and option == wanted:
             return f"{word} is not an option of matchbound; write {wanted} {ending}"
-        elsewhere = f"{wanted} is an option of matchbound {_either(verbs)}, not of {verb}"
+        if verbs and verb not in verbs and "matchbound" not in hint:
+            return f"{wanted} is an option of matchbound {_either(verbs)}, not of {verb} {ending}"
         if hint:
-            hint = elsewhere if verbs and verb not in verbs and "matchbound" not in hint else hint
             return f"{option} is not {'an option' if verb else 'a verb'} of matchbound; {hint} {ending}"
-        if verbs:
-            return f"{elsewhere} {ending}"
     return f"{error} {ending}"
 
 

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from matchbound._version import __version__
 from matchbound.cli import STDIN
-from matchbound.data.comparisons import Comparisons
 from matchbound.errors import DataError, MatchboundWarning, UsageError, spelled, without_secrets
-from matchbound.files.opening import Origin, file_digest, is_address, local_path, own_name, own_names
+from matchbound.files.opening import file_digest, is_address, local_path, own_name, own_names
 from matchbound.files.writing import write_atomically
 from matchbound.metrics import METRICS, Home
 from matchbound.notes import heard
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from matchbound.counting.sources import AnySource
+
 # the exit code when a claim is not shown
 NOT_SHOWN = 3
 # comparisons up to which the data are a pilot of the study that would settle a claim
@@ -40,8 +41,8 @@ MOST_PILOT = 2_000_000
 WRITTEN = ("output", "plot", "report", "checkpoint")
 # arguments that name files to read; an option of a reader may, too
 READ = (
-    "file files data gallery probes candidates against against_gallery against_probes pilot failures "
-    "failed_enrolments failed_probes threshold_from people"
+    "file files data gallery probes candidates against against_gallery against_probes pilot failures threshold_from "
+    "people"
 )
 LABORATORY = ("system", "operator", "test_id", "date", "note")
 # arguments that change no number, or that may hold secrets: provenance leaves them out
@@ -52,7 +53,7 @@ NO_PARAMETERS = {
 # arguments of Python that are options of the same name; the others go to readers with ``--option``
 OPTIONS = (
     "reader similarity distance missing repeats weighting far frr fpir upper width prior power level instances budget "
-    "rank group people failures threshold method"
+    "rank group people failures threshold method resamples seed workers"
 )
 Verdicts = list[tuple[Claim, float | None]]
 
@@ -65,15 +66,15 @@ class Run:
         As they were typed.
     arguments
         By name; groups of options are taken apart.
-    origins
-        What was read: files, as they were when they were opened.
+    sources
+        What was read; data know their files as they were when they were opened.
     decided
         Parameters whose value the data decided; they take the place of what was typed.
     """
 
     words: tuple[str, ...] = ()
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    origins: list[Callable[[], Sequence[Origin]]] = field(default_factory=list)
+    sources: list[AnySource] = field(default_factory=list)
     decided: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -177,14 +178,13 @@ def _as_option(name: str, value: str) -> str:
     if name == "read":
         files, _, reader = value.partition("; ")
         return f"both files ({files}) and --reader {reader}"
-    if name in OPTIONS.split() or not value:
-        value = "" if value == "True" else value
-        word = {"n_resamples": "resamples", "rng": "seed"}.get(name, name)
-        if name not in OPTIONS.split() and word == name:
-            return name
+    name = {"n_resamples": "resamples", "rng": "seed"}.get(name, name)
+    if name in OPTIONS.split():
         known = RUN.get(Run()).arguments
-        elsewhere = "" if word in known or known.get("verb") != "check" else " of matchbound evaluate"
-        return f"--{word} {value}".rstrip() + elsewhere
+        elsewhere = " of matchbound evaluate" if known.get("verb") == "check" and name not in known else ""
+        return f"--{name} {'' if value == 'True' else value}".rstrip() + elsewhere
+    if not value:
+        return name
     table, dot, keys = name.partition(".")
     given = "" if value == "None" else value
     return " ".join(f"--option {table}{dot}{key}={given}" for key in keys.split("+"))
@@ -241,20 +241,21 @@ def provenance() -> dict[str, Any]:
     A file that is no longer what was read is an error: its digest would stand with counts of something else.
     """
     run = RUN.get()
-    origins = list(dict.fromkeys(origin for origins in run.origins for origin in origins()))
+    origins = list(dict.fromkeys(origin for source in run.sources for origin in source.origin))
     for origin in origins:
         origin.check()
-    digests = [file_digest("-" if name == STDIN else name) for name in _sources(run.arguments)]
+    sources, arguments = _sources(run.arguments), {**run.arguments, **run.decided}
+    digests = [file_digest("-" if name == STDIN else name) for name in sources]
     for origin in origins:
         origin.check()
-    files = {*_sources(run.arguments), *(str(run.arguments.get(name)) for name in WRITTEN)}
-    arguments = {**run.arguments, **run.decided}
-    parameters = {
-        key: _own_names(value) if key in READ.split() else value
-        for key, value in arguments.items()
-        if key not in NO_PARAMETERS and (value or (key in ("distance", "threshold", "far") and value not in (None, [])))
-    }
-    words, entries = command_line(run.words, files), laboratory_entries(arguments)
+    parameters: dict[str, Any] = {}
+    for key, value in arguments.items():
+        zero = key in ("distance", "threshold", "far") and value not in (None, [])  # says something
+        if key not in NO_PARAMETERS and (value or zero):
+            names = own_name if isinstance(value, str) else own_names
+            parameters[key] = names(value) if key in READ.split() else value
+    words = command_line(run.words, {*sources, *(str(arguments.get(name)) for name in WRITTEN)})
+    entries = laboratory_entries(arguments)
     return {
         "version": __version__,
         "parameters": parameters,
@@ -263,10 +264,6 @@ def provenance() -> dict[str, Any]:
         **({} if words is None else {"command": words}),
         **({"laboratory": entries} if entries else {}),
     }
-
-
-def _own_names(files: str | Sequence[str]) -> str | list[str]:
-    return own_name(files) if isinstance(files, str) else own_names(files)
 
 
 def _sources(arguments: Mapping[str, Any]) -> list[str]:
@@ -366,12 +363,12 @@ def about(home: Home, claims: Sequence[tuple[str, Statement]]) -> list[Statement
     return [statement for _, statement in claims if home in METRICS[statement.metric].read]
 
 
-def with_plans(verdicts: Verdicts, data: object) -> Verdicts:
+def with_plans(verdicts: Verdicts, data: AnySource) -> Verdicts:
     """The same with the number of people that would settle an open claim about FAR or FRR, among its rules.
 
     It takes the place of the factor of `Claim.more_identities`: a plan accounts for correlated errors.
     """
-    if not verdicts or not isinstance(data, Comparisons) or len(data) > MOST_PILOT or data.anonymous:
+    if not verdicts or data.kind != "comparisons" or len(data) > MOST_PILOT or data.anonymous:
         return verdicts
     from matchbound.planning.plan import people_for
 

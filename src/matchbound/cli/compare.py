@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from matchbound.cli import options as opt
 from matchbound.cli.command import RUN, Outcome, Verdicts, read_claims, write_figure
-from matchbound.data.comparisons import Comparisons
-from matchbound.data.embeddings import Embeddings
-from matchbound.data.values import direction_question
-from matchbound.errors import MatchboundWarning, UsageError
+from matchbound.errors import UsageError
 from matchbound.files.opening import own_names
-from matchbound.notes import Note
 from matchbound.results.comparison import RateDifference
 from matchbound.results.interval import named
 
@@ -66,7 +60,6 @@ def compare(
     names = own_names(files)
     systems = [in_memory(reading.load_or_scan([*trials, name])) for name in files]
     RUN.get().decided["distance"] = systems[0].distance  # a table on disk decides when it is read
-    _warn_of_directions(names, systems)
     grid = threshold[0] if threshold and len(threshold) == 1 else threshold or None
     with working.started() as how:
         how |= {"threshold": grid, "far": far, "frr": frr, "weighting": interval.weighting}
@@ -75,22 +68,6 @@ def compare(
         verdicts: Verdicts = [(first.claim(text, level=interval.level), None) for text, _ in claims]
         records = comparison_records(table, method, interval.level, **interval.drawing)
     return Outcome(records, comparison_section(records).text, verdicts)
-
-
-def _warn_of_directions(names: Sequence[str], systems: Sequence[Comparisons | Embeddings]) -> None:
-    """Warn of systems whose scores point the other way, where only some do."""
-    asked = [
-        name
-        for name, data in zip(names, systems, strict=True)
-        if isinstance(data, Comparisons)
-        and direction_question(data.score[data.genuine], data.score[~data.genuine], data.distance)
-    ]
-    if asked and len(asked) < len(systems):
-        text = (
-            f"the scores of {', '.join(asked)} point the other way than those of the other systems: a column that "
-            "is called distance is read as one"
-        )
-        warnings.warn(Note("direction", text), MatchboundWarning, stacklevel=2)
 
 
 def groups(

@@ -10,7 +10,6 @@ from matchbound.cli import options as opt
 from matchbound.cli.command import RUN, Outcome, about, read_claims, with_plans
 from matchbound.errors import UsageError
 from matchbound.notes import PARTIAL_LABELS
-from matchbound.readers.scan import ScoreFile
 from matchbound.results.claims import judge_all
 from matchbound.results.interval import check_prior
 from matchbound.results.rates import VARIANCES, ErrorRates, Rate
@@ -91,10 +90,6 @@ def evaluate(
                 failing = [n for n in (pair.gfar, pair.gfrr) if n.rate.comparisons]
                 general += records_of(failing, method, level, **options)
         asked = about("curve", claims)
-        if asked and isinstance(data, ScoreFile):
-            raise UsageError(
-                f"{data.path}: a claim about a curve needs the scores in order, and this table is too large"
-            )
         curve = roc(data, **how) if asked else None
         points = [] if curve is None else records_of([curve.claimed(each) for each in asked], "auto", level)
         verdicts = judge_all(claims, series, curve, level=level, method=method, failures=failed, **options)

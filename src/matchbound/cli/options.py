@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, get_origin
 
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number
@@ -23,6 +24,7 @@ from matchbound.data.failures import Failures
 from matchbound.data.values import Missing
 from matchbound.errors import DataError, UsageError
 from matchbound.files.opening import is_address, local_path, open_input
+from matchbound.readers.people import groups_of, read_failures, with_groups
 from matchbound.readers.read import READERS
 from matchbound.readers.scan import ScoreFile
 from matchbound.results.claims import percent_meant
@@ -31,7 +33,6 @@ from matchbound.results.interval import check_level, named
 from matchbound.show.numbers import typed_number
 from matchbound.show.terms import Terms
 
-Data = TypeVar("Data", bound=Comparisons | Embeddings | ScoreFile)
 FILES = Group("Reading the files", sort_key=1)
 EXPERT = Group("For experts", sort_key=2)
 WORK = Group("Long runs", sort_key=3)
@@ -44,36 +45,31 @@ _NUMBER = re.compile(r"[-+]?[0-9.]+(e[-+]?[0-9]+)?%?")
 LARGE_ROWS, LARGE_BYTES = 30_000_000, 2 << 30
 
 
-def choice(help: str, names: Sequence[str], *, several: bool = False, **more: Any) -> Parameter:
+def by_word(read: Callable[[Any], Any]) -> Callable[[Any, Sequence[Any]], Any]:
+    """A converter that reads each word, for one value or, where the option is repeatable, for a list."""
+
+    def convert(kind: Any, tokens: Sequence[Any]) -> Any:
+        values = [read(token) for token in tokens]
+        return values if get_origin(kind) is list else values[0]
+
+    return convert
+
+
+def choice(help: str, names: Sequence[str], **more: Any) -> Parameter:
     """One of some names, whatever the capitals, spaces and hyphens; help and completion list them."""
-
-    def convert(_: object, tokens: Sequence[Any]) -> str | list[str]:
-        chosen = [named(token.value, names, token.keyword or "--method") for token in tokens]
-        return chosen if several else chosen[0]
-
-    return Parameter(help=f"{help}: {', '.join(names)}.", converter=convert, **more)
+    read = by_word(lambda token: named(token.value, names, token.keyword or "--method"))
+    return Parameter(help=f"{help}: {', '.join(names)}.", converter=read, **more)
 
 
-def rates(_: object, tokens: Sequence[Any]) -> list[float]:
-    """Rates, which may be typed in percent: ``0.1%`` is 0.001."""
-    return [typed_number(token.value) for token in tokens]
+# Rates may be typed in percent: ``0.1%`` is 0.001.
+rates = by_word(lambda token: typed_number(token.value))
 
 
-def rate(_: object, tokens: Sequence[Any]) -> float:
-    """One rate, which may be typed in percent."""
-    return typed_number(tokens[0].value)
-
-
-def priors(_: object, tokens: Sequence[Any]) -> list[float | str]:
-    """Priors as numbers, or names of evaluations."""
-    chosen: list[float | str] = []
-    for token in tokens:
-        try:
-            chosen.append(typed_number(token.value))
-        except ValueError:
-            chosen.append(token.value)
-        weights_of(chosen[-1], 1.0, 1.0)
-    return chosen
+def _prior(token: Any) -> float | str:
+    """A prior as a number, or the name of an evaluation."""
+    with suppress(ValueError):
+        return typed_number(token.value)
+    return str(token.value)
 
 
 def each(check: Callable[[Any], object]) -> Callable[[object, Any], None]:
@@ -92,15 +88,20 @@ def _check_rate(rate: float) -> None:
         raise ValueError(f"must lie between 0 and 1, such as 0.001; got {rate:g}{percent_meant(rate)}")
 
 
-def _check_picture(path: str) -> None:
-    if path != STDIN and Path(path).suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise ValueError(f"must end in .png, .svg or .pdf; got {path}")
+def ends_in(*endings: str) -> Callable[[object, Any], None]:
+    """A validator of the name of a file to write."""
+
+    def check(path: str) -> None:
+        if path != STDIN and Path(path).suffix.lower() not in endings:
+            raise ValueError(f"must end in {', '.join(endings[:-1])} or {endings[-1]}; got {path}")
+
+    return each(check)
 
 
 Files = Annotated[str, Parameter(help="Scores or embeddings: CSV, TSV, Parquet, .npz, an address, - (standard input).")]
 Thresholds = Annotated[list[float] | None, Parameter(help="Decision threshold; repeat it for several.")]
 Threshold = Annotated[float | None, Parameter(help="Decision threshold.")]
-Rate = Annotated[float | None, Parameter(converter=rate)]
+Rate = Annotated[float | None, Parameter(converter=rates)]
 Rates = Annotated[list[float] | None, Parameter(converter=rates, validator=each(_check_rate))]
 Far = Annotated[Rate, Parameter(alias="--fmr", validator=each(_check_rate))]
 Frr = Annotated[Rate, Parameter(alias="--fnmr", validator=each(_check_rate))]
@@ -108,16 +109,21 @@ Fars = Annotated[Rates, Parameter(alias="--fmr")]
 Frrs = Annotated[Rates, Parameter(alias="--fnmr")]
 CLAIM = 'A requirement, such as "far<1e-3" or "frr@far=1e-3<5%"; repeatable. Exit code 3 when one is not shown.'
 ClaimTexts = Annotated[list[str] | None, Parameter(help=CLAIM)]
-Level = Annotated[float, Parameter(help="Confidence level.", converter=rate, validator=each(check_level))]
+Level = Annotated[float, Parameter(help="Confidence level.", converter=rates, validator=each(check_level))]
 Resamples = Annotated[int, Parameter(help="Bootstrap replicates.", validator=Number(gte=1, lte=10_000_000))]
 Seed = Annotated[int, Parameter(help="Seed of everything random.", validator=Number(gte=0))]
 Weighting = Annotated[Literal["comparisons", "identities"], Parameter(help="Weight comparisons or identities equally.")]
 Groups = Annotated[list[str] | None, Parameter(help="Column with groups of people; repeat it for intersections.")]
 People = Annotated[str | None, Parameter(help="Table of people (identity, sex, …) with the --group columns.")]
-Priors = Annotated[list[float | str] | None, Parameter(converter=priors)]
+Priors = Annotated[
+    list[float | str] | None,
+    Parameter(converter=by_word(_prior), validator=each(lambda prior: weights_of(prior, 1.0, 1.0))),
+]
 MinDcf = Annotated[Priors, Parameter(help="Prior for minDCF, or the name of an evaluation (sre16, voxsrc, …).")]
 Cllr = Annotated[bool, Parameter(help="Cllr and minCllr; scores are natural log-likelihood ratios.")]
-Plot = Annotated[str | None, Parameter(help="Picture to write: .png, .svg or .pdf.", validator=each(_check_picture))]
+Plot = Annotated[
+    str | None, Parameter(help="Picture to write: .png, .svg or .pdf.", validator=ends_in(".png", ".svg", ".pdf"))
+]
 Reader = Annotated[str | None, choice("File format, if not detected automatically", tuple(READERS), group=FILES)]
 Workers = Annotated[int | None, Parameter(validator=Number(gte=1))]
 Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], help="No progress and no warnings on stderr.", group=OUTPUT)]
@@ -272,22 +278,20 @@ class FailureOptions:
 
     def load(self) -> Failures | None:
         """The failures, or None where nothing is given."""
-        fta, fte = _counts("--fta", self.fta), _counts("--fte", self.fte)
+        counts = {
+            name: _counts(name, text) for name, text in (("fta", self.fta), ("fte", self.fte)) if text is not None
+        }
         if self.failures is None:
-            return None if fta is None and fte is None else Failures.from_counts(fta=fta, fte=fte)
-        if fta is not None or fte is not None:
+            return Failures.from_counts(**counts) if counts else None
+        if counts:
             raise UsageError("--failures tells who failed; leave out --fta and --fte")
-        from matchbound.readers.people import read_failures
-
         return read_failures(self.failures)
 
 
-def _counts(name: str, text: str | None) -> tuple[int, int] | None:
-    if text is None:
-        return None
+def _counts(name: str, text: str) -> tuple[int, int]:
     failed, _, total = text.partition("/")
     if not (failed.isdecimal() and total.isdecimal() and int(failed) <= int(total) and int(total) > 0):
-        raise UsageError(f"{name} takes FAILED/TOTAL, such as 12/900; got {text}")
+        raise UsageError(f"--{name} takes FAILED/TOTAL, such as 12/900; got {text}")
     return int(failed), int(total)
 
 
@@ -332,19 +336,22 @@ class Reading:
             repeats=self.repeats,
             **options,
         )
-        return _remembered(data)
+        _remember(data)
+        return data
 
     def load_or_scan(self, files: Sequence[str], group: str | None = None) -> Comparisons | Embeddings | ScoreFile:
         """Read the files, or, where it is one large plain table of scores, leave it on disk."""
         plain = self.reader is None and not self.option and self.repeats is None and self.missing == "error"
         if len(files) == 1 and plain and is_large(files[0]):
-            return _remembered(ScoreFile(files[0], True if self.distance else None, group=group))
+            table = ScoreFile(files[0], True if self.distance else None, group=group)
+            _remember(table)
+            return table
         return self.load(files, group)
 
     def load_embeddings(self, option: str, files: Sequence[str], group: str | None = None) -> Embeddings:
         """Embeddings from the files of an option."""
         data = self.load(files, group)
-        if not isinstance(data, Embeddings):
+        if data.kind != "embeddings":
             raise DataError(f"--{option}: {files[0]} holds scores; a search needs embeddings")
         return data
 
@@ -353,22 +360,11 @@ class Reading:
     ) -> tuple[AnySource, Any]:
         """The data, and the group of each identity: of one column, or of several for their intersections."""
         if people is not None:
-            from matchbound.readers.people import groups_of
-
             data = self.load(files)
             return data, groups_of(people, columns or (), data.identities)
-        names = list(columns or ())
-        if STDIN in files and len(names) > 1:
+        if STDIN in files and len(columns or ()) > 1:
             raise UsageError("several --group columns are read one by one, so standard input will not do; name a file")
-        source = self.load_or_scan(files, names[0] if names else None)
-        if len(names) < 2:
-            return source, None
-        if isinstance(source, ScoreFile):
-            from matchbound.readers.scan import scan_groups
-
-            return source, tuple(scan_groups(source, column) for column in names)
-        labels = [source.group, *(self.load(files, column).group for column in names[1:])]
-        return source, tuple(dict(zip(source.identities, each, strict=True)) for each in labels if each is not None)
+        return with_groups(partial(self.load_or_scan, files), columns or ())
 
     def words(self) -> list[str]:
         """The options as they would be typed."""
@@ -379,13 +375,12 @@ class Reading:
         return words + [word for pair in self.option or () for word in ("--option", quote(pair))]
 
 
-def _remembered(data: Data) -> Data:
-    """The data, noted for provenance: the files as they were, and what they decided about reading them."""
-    run, source = RUN.get(), data
-    run.origins.append(lambda: source.origin)
-    similarity = data.similarity if isinstance(data, Embeddings) else None
+def _remember(data: AnySource) -> None:
+    """Note data for provenance: their files as they were, and what they decided about reading them."""
+    run = RUN.get()
+    run.sources.append(data)
+    similarity = data.similarity if data.kind == "embeddings" else None
     run.decided = {"distance": data.distance, "similarity": similarity, **run.decided}  # the first file counts
-    return data
 
 
 def is_large(name: str) -> bool:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
@@ -16,20 +15,14 @@ from matchbound.results.interval import check_level
 from matchbound.results.points import OperatingPoint
 from matchbound.results.rates import Rate
 
-if TYPE_CHECKING:
-    from matchbound.study.coverage import CoverageStudy
-
 METHODS = tuple(dict.fromkeys((*Rate.methods, *OperatingPoint.methods)))
-LEGEND = """coverage: share of data sets whose interval held the truth, with its 95% Wilson interval; below, above: the
-interval lay wholly below, or above, the truth.
-"""
 
 
 def protocol(
     file: str,
     *,
     budget: int,
-    output: Annotated[str, Parameter(name=["--output", "-o"])],
+    output: Annotated[str, Parameter(name=["--output", "-o"], validator=opt.ends_in(".csv", ".parquet"))],
     kind: Literal["impostor", "genuine"] = "impostor",
     scores: bool = False,
     seed: opt.Seed = 0,
@@ -47,39 +40,28 @@ def protocol(
         scores: Score the comparisons too, ready for evaluate.
         format: Output format of the summary.
     """
-    from matchbound.data.embeddings import Embeddings
     from matchbound.planning.protocol import design_protocol, read_instances, score_protocol
-    from matchbound.show.tables import as_table
+    from matchbound.show.columns import table_of_records
 
-    if Path(output).suffix.lower() not in (".csv", ".parquet"):
-        raise UsageError(f"--output must end in .csv or .parquet; got {output}")
-    listed = read_instances(file) if reading.reader is None else None
-    data = reading.load((file,)) if listed is None else None
-    if data is None and scores:
-        raise UsageError(f"--scores needs embeddings, and {file} lists instances only")
-    if isinstance(data, Embeddings):
-        listed = data.identities[data.codes], data.instance
+    listed, data = (read_instances(file) if reading.reader is None else None), None
     if listed is None:
-        raise UsageError("protocol takes embeddings or a list of instances; these comparisons have scores")
-    identity, instance = listed
-    design = design_protocol(identity, budget=budget, kind=kind, instance=instance, rng=seed)
-    design.write(output, score_protocol(design, data) if scores and isinstance(data, Embeddings) else None)
-    fewest, most = int(design.visits.min()), int(design.visits.max())
+        source = reading.load((file,))
+        if source.kind == "comparisons":
+            raise UsageError("protocol takes embeddings or a list of instances; these comparisons have scores")
+        listed, data = (source.identities[source.codes], source.instance), source
+    elif scores:
+        raise UsageError(f"--scores needs embeddings, and {file} lists instances only")
+    design = design_protocol(listed[0], budget=budget, kind=kind, instance=listed[1], rng=seed)
+    design.write(output, score_protocol(design, data) if scores and data is not None else None)
     record = {
         "kind": kind,
         "comparisons": len(design),
         "identities": design.n_identities,
-        "fewest_visits": fewest,
-        "most_visits": most,
+        "fewest_visits": int(design.visits.min()),
+        "most_visits": int(design.visits.max()),
         "file": output,
     }
-    rows = [
-        (f"{kind} comparisons", f"{len(design):,}"),
-        ("identities", f"{design.n_identities:,}"),
-        ("comparisons of an identity", f"{fewest:,} to {most:,}"),
-        ("written to", output),
-    ]
-    return Outcome([record], as_table(("", ""), rows).text)
+    return Outcome([record], table_of_records([record]).text)
 
 
 def plan(
@@ -115,10 +97,9 @@ def plan(
     """
     from matchbound.planning.plan import plan as make
 
-    goal: dict[str, Any] = {"far": far, "frr": frr, "width": width, "upper": upper, "claim": claim}
-    goal |= {"level": level, "power": power, "instances": instances, "design_effect": design_effect, "method": method}
-    data = None if pilot is None else reading.load((pilot,))
-    planned = make(pilot=data, rng=seed, **goal)
+    goal: dict[str, Any] = {"far": far, "frr": frr, "width": width, "upper": upper, "claim": claim, "method": method}
+    goal |= {"level": level, "power": power, "instances": instances, "design_effect": design_effect, "rng": seed}
+    planned = make(pilot=None if pilot is None else reading.load((pilot,)), **goal)
     costs = planned.cost_curve()
     if plot is not None:
         write_figure(planned.plot(costs)[0], plot)
@@ -131,14 +112,13 @@ def coverage(
     far: opt.Fars = None,
     frr: opt.Frrs = None,
     frr_at_far: opt.Rates = None,
-    method: Annotated[list[str] | None, opt.choice("Interval method; repeatable", METHODS, several=True)] = None,
+    method: Annotated[list[str] | None, opt.choice("Interval method; repeatable", METHODS)] = None,
     level: Annotated[list[float] | None, Parameter(converter=opt.rates, validator=opt.each(check_level))] = None,
     identities: list[int] | None = None,
     instances: int | None = None,
     replications: Annotated[int, Parameter(validator=Number(gte=1))] = 200,
     resamples: opt.Resamples = 1000,
     seed: opt.Seed = 0,
-    truth_identities: Annotated[int, Parameter(validator=Number(gte=100))] = 200_000,
     resume: str | None = None,
     reading: opt.Reading = opt.READING,
     workers: Annotated[int, Parameter(validator=Number(gte=1), group=opt.WORK)] = 1,
@@ -159,7 +139,6 @@ def coverage(
         identities: Identities in each data set; repeatable.
         instances: Instances of each identity: of a model exactly, of embeddings at most.
         replications: Data sets.
-        truth_identities: Size of the simulated population of a model.
         workers: Processes; the numbers do not depend on it.
         dask: Address of a Dask scheduler to run on.
         resume: File that keeps finished replications; the same command continues.
@@ -181,25 +160,5 @@ def coverage(
             n_resamples=resamples,
             **how,
             resume=resume,
-            truth_identities=truth_identities,
         )
-    return Outcome(study.to_records(), partial(coverage_text, study))
-
-
-def coverage_text(study: CoverageStudy, *, colour: bool = False) -> str:
-    """The rows as a table for a terminal."""
-    from matchbound.show.numbers import level_text, percent
-    from matchbound.show.tables import as_table
-
-    rows = [
-        (
-            *(row.metric.upper(), percent(row.truth), row.method, level_text(row.level)),
-            *(f"{row.n_identities}", f"{row.replications}"),
-            f"{100 * row.coverage:.1f} [{100 * row.coverage_low:.1f}, {100 * row.coverage_high:.1f}]",
-            *(f"{100 * row.missed_below:.1f}", f"{100 * row.missed_above:.1f}"),
-            f"{row.mean_width / row.truth:.3g}" if row.truth else "",
-        )
-        for row in study.rows
-    ]
-    headings = ("metric", "truth", "method", "level", "identities", "data sets", "coverage %", "below", "above")
-    return as_table((*headings, "width/truth"), rows).text(colour=colour) + LEGEND
+    return Outcome(study.to_records(), study._section().text)

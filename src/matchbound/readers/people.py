@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,9 @@ from matchbound.data.failures import Failures
 from matchbound.data.labels import as_text
 from matchbound.errors import DataError, argument, plainly
 from matchbound.readers.containers import table_of
+from matchbound.readers.read import Source
 from matchbound.readers.roles import assigned, plain
+from matchbound.readers.scan import scan_groups
 from matchbound.readers.tables import Table, once
 
 # What the column of identities may be called.
@@ -141,3 +143,17 @@ def groups_of(people: Any, columns: Sequence[str], identities: Any) -> Any:
             f"{plainly(lost[0])}; add them, or give them a group such as unknown"
         )
     return attributes[0] if len(attributes) == 1 else tuple(attributes)
+
+
+def with_groups(load: Callable[..., Source], columns: Sequence[str]) -> tuple[Source, Any]:
+    """Data with the groups of a column, and None; for the intersections of several, the groups of each.
+
+    `load` reads the data with the groups of a column: a file says one group of each identity at a time.
+    """
+    each = [load(group=column) for column in columns] or [load()]
+    if len(each) < 2:
+        return each[0], None
+    return each[0], tuple(
+        scan_groups(one) if one.kind == "table" else dict(zip(one.identities, one.identity_labels(None), strict=True))
+        for one in each
+    )

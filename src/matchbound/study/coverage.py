@@ -28,8 +28,10 @@ from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError, plainly
 from matchbound.files.writing import whole_file, write_atomically
 from matchbound.results.interval import check_level, check_whole, named
+from matchbound.show.numbers import level_text, percent
 from matchbound.show.records import to_csv
 from matchbound.show.shown import Shown
+from matchbound.show.tables import Table, as_table
 from matchbound.stats.intervals import wilson
 from matchbound.stats.resampling import BOOTSTRAPS, seed_of
 from matchbound.study.models import Population, SyntheticModel, population_of
@@ -44,6 +46,10 @@ Progress = Callable[[int, int], None]
 DATA_STREAM, RESAMPLING_STREAM = 0, 1
 # Replications that one task makes.
 BLOCK = 20
+LEGEND = (
+    "coverage: share of data sets whose interval held the truth, with its 95% Wilson interval; below, above: the "
+    "interval lay wholly below, or above, the truth."
+)
 
 
 @dataclass(frozen=True)
@@ -336,6 +342,20 @@ class CoverageStudy(Shown):
 
     def to_records(self) -> list[dict[str, Any]]:
         return [record for row in self.rows for record in row.to_records()]
+
+    def _tables(self) -> list[Table]:
+        rows = [
+            (
+                *(row.metric.upper(), percent(row.truth), row.method, level_text(row.level)),
+                *(f"{row.n_identities}", f"{row.replications}"),
+                f"{100 * row.coverage:.1f} [{100 * row.coverage_low:.1f}, {100 * row.coverage_high:.1f}]",
+                *(f"{100 * row.missed_below:.1f}", f"{100 * row.missed_above:.1f}"),
+                f"{row.mean_width / row.truth:.3g}" if row.truth else "",
+            )
+            for row in self.rows
+        ]
+        headings = ("metric", "truth", "method", "level", "identities", "data sets", "coverage %", "below", "above")
+        return [replace(as_table((*headings, "width/truth"), rows), note=LEGEND)]
 
     def to_csv(self, path: str | os.PathLike[str], header: Mapping[str, Any] | None = None) -> None:
         """Write the rows as CSV after lines ``# key: value`` (`header` too); the file appears whole or not at all."""
