@@ -170,5 +170,3 @@ def test_a_plan_takes_the_place_of_the_factor():
     assert any("people with" in rule for rule in planned.rules)
     assert "times as many" not in planned.reason
     assert planned.verdict == claim.verdict
-    ((alone, _),) = with_plans([(claim, None)], None)
-    assert alone == claim

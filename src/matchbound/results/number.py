@@ -145,21 +145,22 @@ class Bootstrap(Shown):
         level, side
             As for `Number.interval`.
         """
-        limits = self.limits(tail_of(level, side))
+        limits = percentiles(self, tail_of(level, side))
         low, high = one_side(limits.low, limits.high, side, self.ends)
         return Interval(low, high, level, self.method, side, limits.notes)
 
-    def limits(self, tail: float) -> Limits:
-        """The percentiles with this probability beyond either of them."""
-        values = self.replicates
-        if self.tau != 1.0:
-            values = np.clip(self.estimate + (values - self.estimate) / np.sqrt(self.tau), *self.ends)
-        notes: tuple[Note, ...] = ()
-        if (self.n_resamples + 1) * tail < 1.0:
-            enough = int(np.ceil(1.0 / tail)) - 1
-            text = f"{self.n_resamples} replicates cannot reach a tail of {tail:g}: the limits are the extreme ones"
-            notes = (Note("few-replicates", f"{text}. Use n_resamples of at least {enough}"),)
-        return Limits(percentile(values, tail), percentile(values, 1.0 - tail), self.method, notes)
+
+def percentiles(drawn: Bootstrap, tail: float) -> Limits:
+    """The percentiles with this probability beyond either of them."""
+    values = drawn.replicates
+    if drawn.tau != 1.0:
+        values = np.clip(drawn.estimate + (values - drawn.estimate) / np.sqrt(drawn.tau), *drawn.ends)
+    notes: tuple[Note, ...] = ()
+    if (drawn.n_resamples + 1) * tail < 1.0:
+        enough = int(np.ceil(1.0 / tail)) - 1
+        text = f"{drawn.n_resamples} replicates cannot reach a tail of {tail:g}: the limits are the extreme ones"
+        notes = (Note("few-replicates", f"{text}. Use n_resamples of at least {enough}"),)
+    return Limits(percentile(values, tail), percentile(values, 1.0 - tail), drawn.method, notes)
 
 
 class Number(Shown):
@@ -448,7 +449,7 @@ def bootstrap_limits(name: str) -> Callable[[Number, Ask], Limits]:
         drawn = number._drawn(name, **ask.options)
         smooth = ask.options.get("smooth")
         details = {"smooth": smooth, "estimate": drawn.estimate} if smooth else {}
-        return replace(drawn.limits(ask.tail), details=details)
+        return replace(percentiles(drawn, ask.tail), details=details)
 
     return limits
 
