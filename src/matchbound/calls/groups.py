@@ -15,7 +15,7 @@ from matchbound.counting.recount import Recount
 from matchbound.counting.run import Executor, Progress, RunOptions
 from matchbound.counting.sources import AnySource, recount_of, source_of
 from matchbound.counts.tally import Tally
-from matchbound.data.comparisons import CLUSTERED, Comparisons
+from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError, argument
 from matchbound.notes import Note
@@ -84,7 +84,7 @@ def by_group(
         if isinstance(columns, list | tuple) and columns and all(isinstance(name, str) for name in columns):
             data, group = with_groups(partial(read, data), columns)
     data = source_of(data)
-    if isinstance(data, Comparisons) and (data.anonymous or CLUSTERED in data.notes):
+    if data.kind != "table" and data.without_identities:
         raise DataError(
             "these data have labels and scores, and do not say who was compared with whom: rates by group of people "
             "need the identities on both sides"

@@ -236,10 +236,8 @@ class Candidates:
         oriented = sign * values
         lengths = np.bincount(rows, minlength=own.size)
         longest = int(lengths.max(initial=0))
-        bottom = -np.inf
-        if floor is not None:
-            bottom = sign * float(floor)
-        elif np.any(lengths != longest) and oriented.size:
+        bottom = -np.inf if floor is None else sign * float(floor)
+        if floor is None and np.any(lengths != longest) and oriented.size:
             bottom = float(oriented.min())
         least = np.full(own.size, np.inf)
         np.minimum.at(least, rows, oriented)
@@ -321,9 +319,9 @@ def _positions(people: LabelArray, labels: LabelArray) -> IntArray:
     """Positions of labels in the gallery, −1 where they are not enrolled."""
     if not people.size:
         raise DataError("the gallery is empty: nobody is enrolled")
-    if labels.size and (people.dtype.kind in "iu") != (labels.dtype.kind in "iu"):
-        raise DataError("identities are whole numbers on one side and text on the other; write them alike")
     if not labels.size:
         return np.empty(0, dtype=np.int64)
+    if (people.dtype.kind in "iu") != (labels.dtype.kind in "iu"):
+        raise DataError("identities are whole numbers on one side and text on the other; write them alike")
     at = np.minimum(np.searchsorted(people, labels), people.size - 1)
     return np.where(people[at] == labels, at, -1).astype(np.int64)

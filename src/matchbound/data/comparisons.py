@@ -64,21 +64,22 @@ class Source(ABC):
     origin: tuple[Origin, ...]
     anonymous: bool = False
 
+    @property
+    def without_identities(self) -> bool:
+        """Whether identities stand for comparisons, or for groups of them, and not for those compared."""
+        return self.anonymous or CLUSTERED in self.notes
+
     @classmethod
     def from_fields(cls, **fields: Any) -> Self:
         """Data of all their fields, which are known to be good: nothing is checked or encoded."""
         source = object.__new__(cls)
-        source._set(fields)
+        source.__dict__.update(fields)
         return source
 
     def with_fields(self, **changes: Any) -> Self:
         """The same data with some fields changed, which are known to be good: nothing is checked or encoded."""
         names = type(self).__dataclass_fields__  # type: ignore[attr-defined]
         return self.from_fields(**{**{name: getattr(self, name) for name in names}, **changes})
-
-    def _set(self, fields: dict[str, Any]) -> None:
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -233,14 +234,14 @@ class Comparisons(Source):
     a: IntArray
     b: IntArray
     score: FloatArray
-    distance: bool
-    instances: LabelArray | None
-    instance_a: IntArray | None
-    instance_b: IntArray | None
-    group: LabelArray | None
-    notes: tuple[Note, ...]
-    origin: tuple[Origin, ...]
-    anonymous: bool
+    distance: bool = False
+    instances: LabelArray | None = None
+    instance_a: IntArray | None = None
+    instance_b: IntArray | None = None
+    group: LabelArray | None = None
+    notes: tuple[Note, ...] = ()
+    origin: tuple[Origin, ...] = ()
+    anonymous: bool = False
     kind: ClassVar[Literal["comparisons"]] = "comparisons"
     unit: ClassVar[str] = "comparisons"
 
@@ -260,10 +261,8 @@ class Comparisons(Source):
     ) -> None:
         left, right = coded_labels(identity_a, "identity_a"), coded_labels(identity_b, "identity_b")
         values = as_scores(score)
-        same_length(identity_a=left, identity_b=right, score=values)
         identities, (a, b) = merge(left, right)
-        sides = _both_sides("instance", instance_a, instance_b)
-        instances = None
+        sides, instances = _both_sides("instance", instance_a, instance_b), None
         if sides is not None:
             names, (first, second) = merge(*sides)
             instances = names, first, second
@@ -307,29 +306,20 @@ class Comparisons(Source):
         """
         values = as_scores(score, copy=False)
         same_length(identity_a=a, identity_b=b, score=values)
-        names: tuple[LabelArray | None, IntArray | None, IntArray | None] = (None, None, None)
+        optional: dict[str, Any] = {}
         if instances is not None:
             same_length(identity_a=a, instance_a=instances[1], instance_b=instances[2])
-            names = _within_identities(a, b, *instances)
-        group = None
+            names, first, second = _within_identities(a, b, *instances)
+            optional = {"instances": names, "instance_a": first, "instance_b": second}
         if groups is not None:
             same_length(identity_a=a, group_a=groups[0], group_b=groups[1])
             labels, codes = merge(*groups)
-            group = group_of_identity(identities, np.concatenate([a, b]), Coded(labels, np.concatenate(codes)))
+            stated = Coded(labels, np.concatenate(codes))
+            optional["group"] = group_of_identity(identities, np.concatenate([a, b]), stated)
             notes = [*notes, *label_notes(labels, "some groups")]
+        notes = (*as_notes(notes), *label_notes(identities, "some identities"))
         return cls.from_fields(
-            identities=identities,
-            a=a,
-            b=b,
-            score=values,
-            distance=bool(distance),
-            instances=names[0],
-            instance_a=names[1],
-            instance_b=names[2],
-            group=group,
-            notes=(*as_notes(notes), *label_notes(identities, "some identities")),
-            origin=(),
-            anonymous=False,
+            identities=identities, a=a, b=b, score=values, distance=bool(distance), notes=notes, **optional
         )
 
     @classmethod
@@ -368,15 +358,11 @@ class Comparisons(Source):
             As for the class.
         """
         score, labels = as_scores(y_score), np.asarray(y_true)
-        if labels.shape != score.shape:
-            raise DataError(f"y_true has {labels.size} labels and y_score {score.size} scores; give one per comparison")
-        if not np.isin(labels, (0, 1)).all():
-            raise DataError("y_true must hold 1 (genuine) and 0 (impostor) only")
-        genuine = labels.astype(np.bool_)
+        if labels.ndim != 1 or not np.isin(labels, (0, 1)).all():
+            raise DataError("y_true must hold 1 (genuine) and 0 (impostor) only, one per comparison")
         cluster = None if groups is None else coded_labels(groups, "groups")
-        if cluster is not None and len(cluster) != score.size:
-            raise DataError(f"groups has {len(cluster)} labels for {score.size} comparisons; give one per comparison")
-        return cls.of_clusters(score, genuine, cluster, distance=distance)
+        same_length(y_true=labels, y_score=score, groups=labels if cluster is None else cluster)
+        return cls.of_clusters(score, labels.astype(np.bool_), cluster, distance=distance)
 
     @classmethod
     def of_clusters(
@@ -409,12 +395,13 @@ class Comparisons(Source):
         made = cls.from_codes(identities, a, b, score, distance=distance, notes=[*notes, note])
         return made.with_fields(anonymous=cluster is None)
 
-    def _set(self, fields: dict[str, Any]) -> None:
-        for name, value in fields.items():
-            if isinstance(value, np.ndarray):
-                value = value.view()
-                value.setflags(write=False)
-            object.__setattr__(self, name, value)
+    @classmethod
+    def from_fields(cls, **fields: Any) -> Self:
+        """As for `Source`; nobody can write to the arrays."""
+        arrays = {name: value.view() for name, value in fields.items() if isinstance(value, np.ndarray)}
+        for array in arrays.values():
+            array.setflags(write=False)
+        return super().from_fields(**{**fields, **arrays})
 
     def __repr__(self) -> str:
         kind = "distances" if self.distance else "scores"
@@ -529,14 +516,12 @@ class Comparisons(Source):
         """
         if how not in REPEATS:
             raise UsageError(f"repeats must be one of {', '.join(REPEATS)}; got {how!r}")
+        if not self.repeated and (self.instances is not None or not len(self)):
+            return self
         if self.instance_a is None or self.instance_b is None:
-            if not len(self):
-                return self
             raise DataError(
                 "repeats: the comparisons name no instances (instance_a and instance_b), so repeats cannot be found"
             )
-        if not self.repeated:
-            return self
         first, pair = self._instance_pairs
         if how == "error":
             row = int(np.setdiff1d(np.arange(len(self)), first)[0])
@@ -573,14 +558,6 @@ class Comparisons(Source):
             return 0
         return int(np.count_nonzero(self.instance_a == self.instance_b))
 
-    @cached_property
-    def _direction(self) -> Note | None:
-        """The question whether the scores point the other way, where they seem to."""
-        asked = direction_question(self.score[self.genuine], self.score[~self.genuine], self.distance)
-        if asked is None or asked.code != "direction" or not (self.anonymous or CLUSTERED in self.notes):
-            return asked
-        return Note("direction", f"{asked} Or does the label 1 stand for different identities?")
-
     def findings(self) -> tuple[Note, ...]:
         copies, equal = self.repeated - self.contradicting, len(self) > 1 and self.score.min() == self.score.max()
         texts = {
@@ -597,7 +574,10 @@ class Comparisons(Source):
         notes = [Note(code, text) for (code, text), found in zip(texts.items(), occurs, strict=True) if found]
         if not {"missing-scores", "not-proposed"} & {note.code for note in self.notes}:
             notes += suspect_scores(self.score, self.genuine)
-        return (*self.notes, *notes, *([self._direction] if self._direction is not None else []))
+        asked = direction_question(self.score[self.genuine], self.score[~self.genuine], self.distance)
+        if asked and asked.code == "direction" and self.without_identities:
+            asked = Note("direction", f"{asked} Or does the label 1 stand for different identities?")
+        return (*self.notes, *notes, *([asked] if asked else []))
 
 
 def group_of_identity(identities: LabelArray, codes: IntArray, group: Coded) -> LabelArray:

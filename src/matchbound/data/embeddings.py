@@ -72,10 +72,10 @@ class Embeddings(Source):
     identities: LabelArray
     codes: IntArray
     similarity: Similarity
-    group: LabelArray | None
-    instance: LabelArray | None
-    notes: tuple[Note, ...]
-    origin: tuple[Origin, ...]
+    group: LabelArray | None = None
+    instance: LabelArray | None = None
+    notes: tuple[Note, ...] = ()
+    origin: tuple[Origin, ...] = ()
     kind: ClassVar[Literal["embeddings"]] = "embeddings"
     unit: ClassVar[str] = "instances"
 
@@ -92,7 +92,7 @@ class Embeddings(Source):
         people = coded_labels(identity, "identity")
         identities, (codes,) = merge(people)
         built = Embeddings.from_codes(
-            _as_vectors(vectors, similarity),
+            vectors,
             identities,
             codes,
             similarity,
@@ -105,7 +105,7 @@ class Embeddings(Source):
     @classmethod
     def from_codes(
         cls,
-        vectors: NDArray[Any],
+        vectors: ArrayLike,
         identities: LabelArray,
         codes: IntArray,
         similarity: Similarity = "cosine",
@@ -143,7 +143,6 @@ class Embeddings(Source):
             group=groups,
             instance=None if instance is None else instance.decoded(),
             notes=(*as_notes(notes), *label_notes(identities, "some identities")),
-            origin=(),
         )
 
     def __repr__(self) -> str:
@@ -254,7 +253,6 @@ class Embeddings(Source):
             group=self.group,
             notes=self.notes,
             origin=self.origin,
-            anonymous=False,
         )
 
     def pairs(self) -> tuple[IntArray, IntArray]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import BoolArray, IntArray, LabelArray
-from matchbound.data.labels import as_labels, encode
+from matchbound.data.labels import coded_labels, merge
 from matchbound.errors import DataError, UsageError
 
 
@@ -59,22 +59,19 @@ class Failures:
         tries: ArrayLike | None = None,
         acquired: ArrayLike | None = None,
     ) -> None:
-        labels = as_labels(identity, "identity")
+        people, (codes,) = merge(coded_labels(identity, "identity"))
         if (tries is None) != (acquired is None):
             raise DataError("give both tries and acquired, or neither")
-        people, (codes,) = encode(labels)
-        if people.size != labels.size:
+        if people.size != codes.size:
             twice = people[np.flatnonzero(np.bincount(codes) > 1)[0]]
             raise DataError(f"identity {twice} occurs more than once; give one entry per person")
         order = np.argsort(codes)
-        known = _column("enrolled", enrolled, np.ones(labels.size, dtype=np.bool_))[order]
+        known = _column("enrolled", enrolled, np.ones(codes.size, dtype=np.bool_))[order]
         attempts = _column("tries", tries, codes * 0)[order]
         samples = _column("acquired", acquired, codes * 0)[order]
         if np.any(samples > attempts):
             who = people[np.flatnonzero(samples > attempts)[0]]
             raise DataError(f"identity {who} has more samples acquired than attempts")
-        for array in (people, known, attempts, samples):
-            array.setflags(write=False)
         self.__dict__.update(
             identities=people,
             enrolled=known,

@@ -117,8 +117,15 @@ def coded_values(values: Sequence[Any], codes: NDArray[np.integer[Any]], place: 
         values = [value for value, used in zip(values, occurs.tolist(), strict=True) if used]
         codes = (np.cumsum(occurs, dtype=np.int32) - 1)[codes]
 
-    def refuse(at: int, problem: str, **facts: Any) -> None:
-        _refuse(np.flatnonzero(codes == at), place, problem, **facts)
+    def refuse(at: int, problem: str, *, alone: bool = False, **facts: Any) -> None:
+        """A DataError about a label (not named if `alone`); `problem` may hold {more}, {verb} and facts."""
+        rows = np.flatnonzero(codes == at)
+        row = int(rows[0])
+        subject = place(row)
+        verb = "holds" if subject.endswith(f"row {row}") else "is"  # a row holds a value, a column is one
+        more = f" ({rows.size} such rows)" if rows.size > 1 else ""
+        subject = f"{subject.rpartition(':')[0]}:" if alone else subject
+        raise DataError(f"{subject} {problem.format(more=more, verb=verb, **facts)}")
 
     words = list(values)
     if set(map(type, words)) - {str}:
@@ -133,16 +140,6 @@ def coded_values(values: Sequence[Any], codes: NDArray[np.integer[Any]], place: 
         refuse(stripped.index(""), "is empty{more}; fill it in or drop the row")
     padded = [] if stripped == words else [word for word, count in Counter(stripped).items() if count > 1]
     return Coded(text_array(stripped), codes, tuple(padded))
-
-
-def _refuse(rows: IntArray, place: Place, problem: str, *, alone: bool = False, **facts: Any) -> None:
-    """A DataError about a label (not named if `alone`) in some rows; `problem` may hold {more}, {verb} and facts."""
-    row = int(rows[0])
-    subject = place(row)
-    verb = "holds" if subject.endswith(f"row {row}") else "is"  # a row holds a value, a column is one
-    more = f" ({rows.size} such rows)" if rows.size > 1 else ""
-    subject = f"{subject.rpartition(':')[0]}:" if alone else subject
-    raise DataError(f"{subject} {problem.format(more=more, verb=verb, **facts)}")
 
 
 def _check_text(words: Sequence[str], refuse: Callable[..., None]) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,6 @@ from matchbound.errors import DataError, UsageError
 from matchbound.notes import Note
 
 System = Comparisons | Embeddings
-Kind = TypeVar("Kind", Comparisons, Embeddings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,17 +86,20 @@ def _match_embeddings(systems: list[Embeddings]) -> Matched:
         rows, how = [np.arange(len(systems[0]))] * len(systems), "row"
     else:
         rows, how = _common(_instance_keys(systems), "instance"), "identity and instance"
-    base = _rows_of(systems[0], rows[0])
-    others = [
-        base.with_fields(vectors=other.vectors[row], similarity=other.similarity, notes=other.notes)
-        for other, row in zip(systems[1:], rows[1:], strict=True)
-    ]
-    return Matched((base, *others), tuple(len(source) - rows[0].size for source in systems), how)
+    return _matched(
+        systems, rows, how, lambda s, kept: {"vectors": s.vectors[kept], "similarity": s.similarity, "notes": s.notes}
+    )
 
 
-def _rows_of(source: Kind, rows: IntArray) -> Kind:
-    """Some rows of a source; the source itself, which may be a large map of a file, where they are all."""
-    return source if np.array_equal(rows, np.arange(len(source))) else source.take(rows)
+def _matched(
+    systems: Sequence[Any], rows: list[IntArray], how: str, own: Callable[[Any, IntArray], dict[str, Any]]
+) -> Matched:
+    """Some rows of each system; all share the fields of the first but for their `own`."""
+    base = systems[0]  # which may be a large map of a file: it stays as it is where all its rows matched
+    if not np.array_equal(rows[0], np.arange(len(base))):
+        base = base.take(rows[0])
+    others = [base.with_fields(**own(other, kept)) for other, kept in zip(systems[1:], rows[1:], strict=True)]
+    return Matched((base, *others), tuple(len(source) - len(base) for source in systems), how)
 
 
 def _instance_keys(systems: Sequence[Embeddings]) -> list[IntArray]:
@@ -144,7 +146,7 @@ def _score_as(source: Embeddings, table: Comparisons) -> Comparisons:
 def _match_tables(systems: list[Comparisons]) -> Matched:
     first = systems[0]
     named = all(source.instances is not None for source in systems)
-    keys = _comparison_keys(systems) if named else _identity_pair_keys(systems)
+    keys = _comparison_keys(systems, named)
     how = "instance" if named else "row"
     if all(np.array_equal(keys[0], other) for other in keys[1:]):
         rows = [np.arange(len(first))] * len(systems)
@@ -159,43 +161,30 @@ def _match_tables(systems: list[Comparisons]) -> Matched:
                     "comparisons cannot be matched; give instance_a= and instance_b= to every system"
                 )
         rows = _common(keys, how)
-    base = _rows_of(systems[0], rows[0])
-    others = [
-        base.with_fields(score=other.score[row], distance=other.distance)
-        for other, row in zip(systems[1:], rows[1:], strict=True)
-    ]
-    return Matched((base, *others), tuple(len(source) - rows[0].size for source in systems), how)
+    return _matched(systems, rows, how, lambda s, kept: {"score": s.score[kept], "distance": s.distance})
 
 
-def _comparison_keys(systems: list[Comparisons]) -> list[IntArray]:
-    """A number for each pair of instances, the same in all systems."""
-    names = _named_pairs([(source.identities, source.owners, source.instances) for source in systems])
+def _comparison_keys(systems: list[Comparisons], named: bool) -> list[IntArray]:
+    """A number for each pair of instances, or of identities where instances are not named; the same in all systems."""
+    if named:
+        names = _named_pairs([(source.identities, source.owners, source.instances) for source in systems])
+    else:
+        names = [as_text(source.identities) for source in systems]
     labels, codes = encode(*names)
-    return [
-        pair_keys(code[source.instance_a], code[source.instance_b], labels.size)
-        for source, code in zip(systems, codes, strict=True)
-    ]
-
-
-def _identity_pair_keys(systems: list[Comparisons]) -> list[IntArray]:
-    """A number for each pair of identities, the same in all systems."""
-    labels, codes = encode(*(as_text(source.identities) for source in systems))
-    return [pair_keys(code[s.a], code[s.b], labels.size) for s, code in zip(systems, codes, strict=True)]
+    sides = [(s.instance_a, s.instance_b) if named else (s.a, s.b) for s in systems]
+    return [pair_keys(code[one], code[two], labels.size) for code, (one, two) in zip(codes, sides, strict=True)]
 
 
 def _by_occurrence(keys: list[IntArray]) -> list[IntArray]:
     """Tell the second time that a key occurs from the first."""
     _, codes = encode(*keys)
     most = max(code.size for code in codes)
-    return [code * np.int64(most) + _times(code) for code in codes]
-
-
-def _times(code: IntArray) -> IntArray:
-    """How often the value of each row occurred in earlier rows."""
-    order = np.argsort(code, kind="stable")
-    times = np.empty(code.size, dtype=np.int64)
-    times[order] = np.arange(code.size) - np.searchsorted(code[order], code[order])
-    return times
+    for code in codes:
+        order = np.argsort(code, kind="stable")
+        ordered = code[order]
+        code *= most
+        code[order] += np.arange(code.size) - np.searchsorted(ordered, ordered)
+    return list(codes)
 
 
 def _common(keys: Sequence[NDArray[np.generic]], what: str) -> list[IntArray]:

@@ -18,8 +18,6 @@ from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.errors import DataError, argument, plainly
 from matchbound.notes import Note
 
-# Memory is given back after each of so many columns, or after so many of them.
-FEW_COLUMNS = 64
 FAILED = (
     f"count such comparisons as rejected with {argument('missing', 'reject')}, leave them out with "
     f"{argument('missing', 'drop')}, or give them the score that the system would act on"
@@ -64,8 +62,7 @@ def in_one_piece(parts: list[Any]) -> Any:
             column = column.unify_dictionaries()
         columns.append(column.combine_chunks())
         del column
-        if len(names) <= FEW_COLUMNS or len(waiting) % FEW_COLUMNS == 0:
-            pa.default_memory_pool().release_unused()
+        pa.default_memory_pool().release_unused()
     return pa.table(columns, names=names)
 
 

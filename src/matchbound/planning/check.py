@@ -109,7 +109,6 @@ def advise(
     level: float = 0.95,
 ) -> Advice:
     """Advice about a data set; `files` and `options` are those of the command line, for the commands."""
-    anonymous = isinstance(data, Comparisons) and data.anonymous
     lowest = lowest_rates(data, level)
     surest: dict[str, float | None] = {"far": None, "frr": None}
     supports = []
@@ -120,7 +119,7 @@ def advise(
             supports.append(f"{metric_name(metric)} cannot be estimated: there are no such comparisons.")
             continue
         of_people, apart = "", ""
-        if not anonymous:
+        if not data.anonymous:
             surest[metric] = exact_bound(disjoint_comparisons(metric, people), level)
             of_people = f" of {count_text(people)} people"
             apart = f", and {percent(surest[metric])} from comparisons that share nobody"
@@ -130,7 +129,7 @@ def advise(
         )
     # a threshold to begin with lies between the medians of genuine and impostor scores
     medians = [scores[1] for scores in (d.genuine_scores, d.impostor_scores) if scores is not None]
-    if isinstance(data, Embeddings):
+    if data.kind == "embeddings":
         medians = typical_scores(data)
         if len(medians) == 2:
             both = f"genuine around {medians[0]:.3g}, impostor around {medians[1]:.3g}"

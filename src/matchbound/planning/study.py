@@ -212,11 +212,9 @@ def known_from(metric: Metric, pilot: Any, effect: float | None, settings: Laten
 def _of_pilot(metric: Metric, pilot: Any, settings: LatentSettings) -> Known:
     from matchbound.calls.evaluate import evaluate
     from matchbound.counts.tally import Tally
-    from matchbound.data.comparisons import Comparisons
-    from matchbound.data.embeddings import Embeddings
     from matchbound.stats.latent.fit import fit_far, fit_genuine
 
-    if isinstance(pilot, (Comparisons, Embeddings)):
+    if getattr(pilot, "kind", None) in ("comparisons", "embeddings"):
         # where nothing errs: the model is fitted at thresholds of its own, from the side of errors
         threshold = NOWHERE if (metric == "far") != pilot.distance else -NOWHERE
         with warnings.catch_warnings():
