@@ -202,7 +202,7 @@ def scan(folder: Path, rng: Rng) -> Any:
     else:
         content = generate.parquet(rng)
         content = damaged(content, rng) if rng.random() < 0.4 else content
-    return [batch.score.size for batch in scan_scores(_put(folder / "scores", content)).batches]
+    return [batch.score.size for batch in scan_scores(mb.scan(_put(folder / "scores", content)))]
 
 
 def protocol(folder: Path, rng: Rng) -> Any:

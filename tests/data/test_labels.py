@@ -51,7 +51,7 @@ def text_file(folder: Path, a: list[Any], b: list[Any], delimiter: str = ",") ->
 def of_scan(path: Path) -> Any:
     from matchbound.readers.scan import scan_scores
 
-    batches = list(scan_scores(path).batches)
+    batches = list(scan_scores(mb.scan(path)))
     a, b = ([label for batch in batches for label in getattr(batch, side).decoded().tolist()] for side in "ab")
     return mb.Comparisons(a, b, np.full(len(a), 0.5))
 

@@ -296,7 +296,7 @@ def test_column_names_that_are_not_text(tmp_path: Path) -> None:
     path = put(tmp_path / "bad.parquet", content.replace(b"remark", b"rem\xcbrk"))
     refused("not a Parquet file that can be read", path)
     with pytest.raises(mb.DataError, match="not a Parquet file that can be read"):
-        scan_scores(path)
+        next(scan_scores(mb.scan(path)))
 
 
 def test_a_damaged_study_is_named(tmp_path: Path) -> None:

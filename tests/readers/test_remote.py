@@ -131,7 +131,7 @@ def test_a_directory_of_parquet_files(put: Put) -> None:
     same_vectors(mb.read("memory://matchbound-test/parts"), VECTORS.astype(np.float64))
     assert file_digest("memory://matchbound-test/parts").startswith("sha256:")
     put("others/readme.md", b"hello")
-    with pytest.raises(DataError, match="directory without Parquet files"):
+    with pytest.raises(DataError, match="directory of embeddings holds Parquet files"):
         mb.read("memory://matchbound-test/others")
     with pytest.raises(DataError, match="is a directory"):
         mb.evaluate(mb.scan("memory://matchbound-test/parts"), 0.5)

@@ -41,7 +41,7 @@ def test_any_blocks_give_the_same_rows(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(text_reader, "BLOCK_BYTES", size)
         found = mb.read(path)
-        batches = list(scan_scores(path).batches)
+        batches = list(scan_scores(mb.scan(path)))
     assert found.score.tolist() == [score / 8 for _, _, score in rows]
     assert found.identities[found.a].tolist() == [a for a, _, _ in rows]
     assert found.identities[found.b].tolist() == [b for _, b, _ in rows]

@@ -44,7 +44,7 @@ from matchbound.data.labels import Coded, coded_values, merge
 from matchbound.errors import DataError, MatchboundError, UsageError
 from matchbound.files.opening import Origin, Stamp, own_name
 from matchbound.notes import Note
-from matchbound.readers.scan import PlainParquet, ScoreFile, plain_parquet, scan_scores
+from matchbound.readers.scan import PlainParquet, ScoreFile, holds_distances, plain_parquet, scan_scores
 from matchbound.readers.tables import distance_note
 from matchbound.scratch import shared_folder
 
@@ -105,9 +105,7 @@ class TableOnDisk(Recount):
 
     @cached_property
     def distance(self) -> bool:
-        if self.source.distance is not None:
-            return self.source.distance
-        return self.plain.roles.distance if self.plain is not None else scan_scores(self.source).distance
+        return holds_distances(self.source)
 
     def tally(self, thresholds: FloatArray, *, pairs: bool | None = False, options: RunOptions | None = None) -> Tally:
         """The tally at any thresholds; the size of pairs is the number of identity pairs."""
@@ -250,7 +248,7 @@ class TableOnDisk(Recount):
                 yield connection
             except (duckdb.Error, StrangeTableError) as error:
                 self._check_unchanged()
-                for _ in scan_scores(self.source).batches:
+                for _ in scan_scores(self.source):
                     pass  # what is wrong with a row is an error here that names it
                 raise DataError(
                     f"{own_name(self.source.path)} cannot be counted ({type(error).__name__}); if the folder for "
@@ -435,7 +433,7 @@ def _rows_of_batches(connection: Any, source: ScoreFile, distance: bool) -> _Row
         return found
 
     connection.execute("create temp table raw (x bigint, y bigint, s double, row bigint)")
-    for batch in scan_scores(source).batches:
+    for batch in scan_scores(source):
         size = batch.score.size
         similarity = -batch.score if distance else batch.score
         row = np.arange(total, total + size)

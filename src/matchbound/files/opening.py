@@ -503,22 +503,25 @@ def file_digest(path: AnyPath) -> str:
     known = _digests.get(os.fspath(path))
     if known is not None:
         return known
-    below = _files_below(path)
-    if below is not None:
-        total = hashlib.sha256()
-        for name, item in below:
-            total.update(f"{name}\0{file_digest(item)}\n".encode())
-        return f"sha256:{total.hexdigest()}"
-    source = open_input(path)
-    return _digests.get(source.stamp) or source.digest()
+    files = files_below(path)
+    if files is None:
+        source = open_input(path)
+        return _digests.get(source.stamp) or source.digest()
+    total = hashlib.sha256()
+    for file in files:
+        name = own_name(file) if is_address(path) else Path(file).relative_to(local_path(path)).as_posix()
+        total.update(f"{name}\0{file_digest(file)}\n".encode())
+    return f"sha256:{total.hexdigest()}"
 
 
-def _files_below(path: AnyPath) -> list[tuple[str, AnyPath]] | None:
-    """Names and places of the files in a directory; None for anything else."""
+def files_below(path: AnyPath) -> list[str] | None:
+    """The files in a directory here or elsewhere, in order; None for anything else.
+
+    Those whose names begin with a dot or an underscore are hidden.
+    """
+    files: Sequence[str] | None = None
     if is_address(path):
         files = find_remote(os.fspath(path)).files
-        return None if files is None else [(file.rpartition("/")[2], file) for file in files]
-    where = Path(local_path(path))
-    if not where.is_dir():
-        return None
-    return [(item.relative_to(where).as_posix(), item) for item in sorted(where.rglob("*")) if item.is_file()]
+    elif path != "-" and os.path.isdir(local_path(path)):
+        files = [str(item) for item in sorted(Path(local_path(path)).rglob("*")) if item.is_file()]
+    return None if files is None else [file for file in files if not Path(file).name.startswith((".", "_"))]

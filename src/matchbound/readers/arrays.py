@@ -16,8 +16,9 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import Coded, coded_labels, merge
 from matchbound.errors import DataError, MissingExtraError, argument, plainly
-from matchbound.files.opening import Input, open_input
+from matchbound.files.opening import AnyPath, Input, open_input
 from matchbound.readers.options import Labels, Options
+from matchbound.readers.parquet import PARQUET, read_parquet
 from matchbound.readers.roles import PairRoles, plain, repeated
 from matchbound.readers.tables import Table, from_table, named, readable
 from matchbound.scratch import room_for
@@ -221,37 +222,35 @@ def _labels_of_text(source: Input, rows: int, of: str) -> Coded:
     return coded_labels(texts[begin:], source.name, lambda row: f"{source.name}, line {begin + row + 1}: the label")
 
 
-def read_directory(inputs: Sequence[Input], options: Options) -> Comparisons | Embeddings:
+def read_directory(path: AnyPath, files: Sequence[str], options: Options) -> Comparisons | Embeddings:
     """A directory: Parquet files that make one table; one array with labels; or a folder an identity.
 
     In the last layout ``alice/1.npy`` is a vector of identity ``alice``, instance ``1``.
     """
-    path = Path(inputs[0].name)
-    files = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith((".", "_")))
     if not files:
         raise DataError(f"{path} is a directory without files")
-    tables = [open_input(p, options.max_bytes) for p in files if p.suffix in (".parquet", ".pq")]
-    if tables:
-        from matchbound.readers.parquet import read_parquet
-
-        return read_parquet(tables, options)
-    here = [p for p in files if p.parent == path]
-    if len(here) == 1 and here[0].suffix == ".npz":
-        return read_arrays([open_input(here[0], options.max_bytes)], options)
-    main = [p for p in here if p.suffix == ".npy" and plain(p.stem) in _VECTORS]
-    if len(main) == 1:
-        return read_npy([open_input(main[0], options.max_bytes)], options)
-    nested = [p for p in files if p.suffix == ".npy" and p.parent != path]
+    here = [file for file in files if Path(file).parent == Path(path)]
+    main = [file for file in here if file.endswith(".npy") and plain(Path(file).stem) in _VECTORS]
+    readers: tuple[tuple[Any, list[str]], ...] = (
+        (read_parquet, [file for file in files if file.endswith(PARQUET)]),
+        (read_arrays, here if len(here) == 1 and here[0].endswith(".npz") else []),
+        (read_npy, main if len(main) == 1 else []),
+    )
+    for read, chosen in readers:
+        if chosen:
+            data: Comparisons | Embeddings = read([open_input(file, options.max_bytes) for file in chosen], options)
+            return data
+    nested = [file for file in files if file.endswith(".npy") and file not in here]
     if nested:
-        return _folders(path, nested, options.kind(str(path)))
+        return _folders(Path(path), nested, options.kind(str(path)))
     raise DataError(
         f"{path}: a directory of embeddings holds Parquet files, embeddings.npy with identity.npy or labels.txt, or "
         "one folder per identity with .npy files; this one has "
-        f"{', '.join(p.name for p in files[:4])}{' …' if len(files) > 4 else ''}"
+        f"{', '.join(Path(file).name for file in files[:4])}{' …' if len(files) > 4 else ''}"
     )
 
 
-def _folders(path: Path, files: list[Path], similarity: Similarity) -> Embeddings:
+def _folders(path: Path, files: list[str], similarity: Similarity) -> Embeddings:
     vectors: list[NDArray[Any]] = []
     identity: list[str] = []
     instance: list[str] = []
@@ -262,7 +261,7 @@ def _folders(path: Path, files: list[Path], similarity: Similarity) -> Embedding
             raise DataError(f"{file} holds {array.dtype}; vectors are numbers")
         if rows.ndim != 2 or (vectors and rows.shape[1] != vectors[0].shape[1]):
             raise DataError(f"{file} has shape {array.shape}; every file must hold vectors of one length")
-        where = file.relative_to(path)
+        where = Path(file).relative_to(path)
         vectors.append(rows)
         identity += [where.parts[0]] * rows.shape[0]
         stem = where.relative_to(where.parts[0]).with_suffix("").as_posix()

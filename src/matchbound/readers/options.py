@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +44,7 @@ class Options:
     unique_id: str = "unique_id"
     blocked: str = "miss"
 
-    def roles(self, names: list[str], source: str, hint: str = "") -> PairRoles | RowRoles:
+    def roles(self, names: Sequence[str], source: str, hint: str = "") -> PairRoles | RowRoles:
         """What the columns of a table are; `hint` is added to the error where they are not known."""
         try:
             return find_roles(names, source, columns=self.columns, group=self.group)

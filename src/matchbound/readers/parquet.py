@@ -19,6 +19,8 @@ from matchbound.readers.roles import PairRoles, RowRoles
 from matchbound.readers.tables import Table, build, build_embeddings, readable, vector_type, vectors_of
 from matchbound.scratch import room_for
 
+# How the names of Parquet files end.
+PARQUET = (".parquet", ".pq")
 BATCH_BYTES = 8 << 20
 BUFFER_BYTES = 1 << 16
 # How long a vector is taken to be where only the vectors themselves say.

@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
-from pathlib import Path
 from typing import Any, Protocol, cast
 
 from matchbound.data.comparisons import Comparisons, Repeats
@@ -16,8 +15,7 @@ from matchbound.files.opening import (
     AnyPath,
     Input,
     file_digest,
-    find_remote,
-    is_address,
+    files_below,
     local_path,
     open_input,
     own_names,
@@ -190,7 +188,7 @@ def physical_memory() -> float:
 
 def _read(path: Any, reader: str | None, given: dict[str, Any]) -> Data:
     """The data, by the reader that was named or the content of the file."""
-    if is_frame(path) and not isinstance(path, (str, os.PathLike)):
+    if is_frame(path):
         from matchbound.readers.containers import load_frame
 
         if reader is not None:
@@ -198,17 +196,11 @@ def _read(path: Any, reader: str | None, given: dict[str, Any]) -> Data:
         return from_table(load_frame(path), options_of("a data frame", TABLE, given))
     paths = _paths(path)
     given = {**given, "max_bytes": _bytes(given.get("max_bytes"))}
-    folder = len(paths) == 1 and reader is None and _is_dir(paths[0])
-    if len(paths) == 1 and reader is None and is_address(paths[0]):
-        files = find_remote(os.fspath(paths[0])).files
-        if files is not None:
-            paths = [file for file in files if file.endswith((".parquet", ".pq"))]
-            if not paths:
-                raise DataError(f"{path} is a directory without Parquet files; give the address of a file")
-    inputs = [Input(str(p), Path(p)) if folder else open_input(p, given["max_bytes"]) for p in paths]
-    if reader is not None:
-        return _read_as(reader, inputs, given)
-    return _run(*KINDS["directory"], inputs, given) if folder else _by_content(inputs, given)
+    files = files_below(paths[0]) if len(paths) == 1 and reader is None else None
+    if files is not None:
+        return _run(*KINDS["directory"], given, paths[0], files)
+    inputs = [open_input(path, given["max_bytes"]) for path in paths]
+    return _by_content(inputs, given) if reader is None else _read_as(reader, inputs, given)
 
 
 def _by_content(inputs: list[Input], given: dict[str, Any]) -> Data:
@@ -230,7 +222,7 @@ def _by_content(inputs: list[Input], given: dict[str, Any]) -> Data:
         raise DataError(f"{source.name} is empty")
     if source.piped and kind not in ("text", "json"):
         raise DataError(f"{source.name} holds binary data ({kind}); only text can be read from a pipe")
-    return _run(*KINDS[kind], inputs, given)
+    return _run(*KINDS[kind], given, inputs)
 
 
 def _is_plain(source: Input, given: Mapping[str, Any]) -> bool:
@@ -238,10 +230,11 @@ def _is_plain(source: Input, given: Mapping[str, Any]) -> bool:
     return any(given.get(name) for name in TABLE.split()) or "unique_id_l" not in source.first_text.lower()
 
 
-def _run(what: str, function: str, takes: str, inputs: Sequence[Input], given: Mapping[str, Any]) -> Data:
+def _run(what: str, function: str, takes: str, given: Mapping[str, Any], *files: Any) -> Data:
     """The data by a function of the tables above; `what` is what messages call it."""
     module, _, name = function.rpartition(".")
-    data: Data = getattr(import_module(f"matchbound.readers.{module}"), name)(inputs, options_of(what, takes, given))
+    options = options_of(what, takes, given)
+    data: Data = getattr(import_module(f"matchbound.readers.{module}"), name)(*files, options)
     return data
 
 
@@ -250,7 +243,7 @@ def _read_as(reader: str, inputs: list[Input], given: Mapping[str, Any]) -> Data
     by = recognised(inputs) if reader in TRIAL_LISTS else None
     function, takes = READERS[reader]
     ordered = by[1] if by is not None and by[0] == reader else inputs
-    return _run(f"reader {reader!r}", f"layouts.{function}", takes, ordered, given)
+    return _run(f"reader {reader!r}", f"layouts.{function}", takes, given, ordered)
 
 
 def recognised(inputs: list[Input]) -> tuple[str, list[Input]] | None:
@@ -291,13 +284,6 @@ def _paths(path: Any) -> list[AnyPath]:
     raise UsageError(
         f"path must be a file, a directory, '-', a data frame, or a list of files; got {type(path).__name__}"
     )
-
-
-def _is_dir(path: AnyPath) -> bool:
-    try:
-        return Path(path).is_dir()
-    except (OSError, ValueError):
-        return False
 
 
 def _bytes(value: Any) -> int | None:

@@ -13,12 +13,12 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.data.labels import Coded, as_text
 from matchbound.errors import DataError, argument, plainly
-from matchbound.files.opening import MAX_BYTES, Input, Origin, is_address, local_path, open_input, own_name
+from matchbound.files.opening import MAX_BYTES, Input, Origin, files_below, is_address, open_input, own_name
 from matchbound.notes import Note
-from matchbound.readers.parquet import batches, check_size, open_parquet, place
+from matchbound.readers.parquet import PARQUET, batches, check_size, open_parquet, place
 from matchbound.readers.roles import PairRoles, Sides, find_roles
 from matchbound.readers.tables import Contradictions, Table, distance_note
-from matchbound.readers.text import checked_blocks, read_header, split_header, table_layout, text_place
+from matchbound.readers.text import Layout, checked_blocks, read_header, table_layout, text_place
 
 BATCH_ROWS = 1 << 20
 # Characters that an engine may take for a pattern of names.
@@ -63,8 +63,11 @@ class ScoreFile:
 
     def inputs(self) -> list[Input]:
         """The files, which must be those that were read before."""
-        files = parquet_files(self.path)
-        sources = [open_input(file, MAX_BYTES) for file in ([self.path] if files is None else files)]
+        files = None if is_address(self.path) else files_below(self.path)
+        tables = [self.path] if files is None else [file for file in files if file.endswith(PARQUET)]
+        if not tables:
+            raise DataError(f"{self.path} is a folder without Parquet files; a table on disk is one file, or those")
+        sources = [open_input(table, MAX_BYTES) for table in tables]
         for origin in self.origin:
             origin.check()
         if self.origin and len(sources) != len(self.origin):
@@ -115,21 +118,6 @@ def scan(
     return ScoreFile(os.fspath(path), distance, columns, group)
 
 
-def parquet_files(path: str) -> list[str] | None:
-    """The Parquet files of a folder, in order; None for anything else."""
-    where = Path(local_path(path))
-    if is_address(path) or path == "-" or "\0" in path or not where.is_dir():
-        return None
-    files = sorted(
-        str(file)
-        for file in where.rglob("*")
-        if file.suffix in (".parquet", ".pq") and not file.name.startswith((".", "_"))
-    )
-    if not files:
-        raise DataError(f"{path} is a folder without Parquet files; a table on disk is one file, or Parquet files")
-    return files
-
-
 @dataclass(frozen=True, eq=False)
 class ScoreBatch:
     """Some rows of a score table: the identities of both sides, and the scores, shape (rows,)."""
@@ -139,37 +127,25 @@ class ScoreBatch:
     score: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
-class ScoreScan:
-    """A score table that is read while it is used.
-
-    distance : bool
-        Whether the name of the score column says that small scores mean "same".
-    """
-
-    distance: bool
-    batches: Iterator[ScoreBatch] = field(repr=False)
-
-
-def scan_scores(path: str | os.PathLike[str] | ScoreFile) -> ScoreScan:
-    """Open a Parquet, CSV or TSV table of comparisons, in a file or at an address, for reading in batches."""
-    source = path if isinstance(path, ScoreFile) else ScoreFile(os.fspath(path))
-    parts = _open(source, source.inputs())
+def scan_scores(source: ScoreFile) -> Iterator[ScoreBatch]:
+    """The rows of a table of comparisons, batch by batch."""
+    parts = _open(source)
     roles, (id_a, id_b) = parts[0].roles, parts[0].ids
+    contradictions = Contradictions()
+    notes: dict[Note, None] = {}
+    for part in parts:
+        for table in part.tables((id_a, id_b, *roles.truths), (roles.score,)):
+            a, b = table.coded(id_a), table.coded(id_b)
+            contradictions.look(table, roles, a, b)
+            notes.update(dict.fromkeys([*table.notes, *a.notes(id_a), *b.notes(id_b)]))
+            yield ScoreBatch(a, b, table.numbers(roles.score))
+    chosen = [distance_note(roles.score)] if source.distance is None and roles.distance else []
+    source.ended([*chosen, *roles.notes, *notes, *contradictions.notes()])
 
-    def scored() -> Iterator[ScoreBatch]:
-        contradictions = Contradictions()
-        notes: dict[Note, None] = {}
-        for part in parts:
-            for table in part.tables((id_a, id_b, *roles.truths), (roles.score,)):
-                a, b = table.coded(id_a), table.coded(id_b)
-                contradictions.look(table, roles, a, b)
-                notes.update(dict.fromkeys([*table.notes, *a.notes(id_a), *b.notes(id_b)]))
-                yield ScoreBatch(a, b, table.numbers(roles.score))
-        chosen = [distance_note(roles.score)] if source.distance is None and roles.distance else []
-        source.ended([*chosen, *roles.notes, *notes, *contradictions.notes()])
 
-    return ScoreScan(roles.distance, scored())
+def holds_distances(source: ScoreFile) -> bool:
+    """Whether small scores mean "same": as the caller says, or the name of the score column."""
+    return _open(source)[0].roles.distance if source.distance is None else source.distance
 
 
 def scan_groups(source: ScoreFile, group: str | None = None) -> dict[str, str]:
@@ -177,7 +153,7 @@ def scan_groups(source: ScoreFile, group: str | None = None) -> dict[str, str]:
 
     The column is `group`, else that of the source, else one named group.
     """
-    parts = _open(source, source.inputs(), group or source.group)
+    parts = _open(source, group or source.group)
     name, roles = parts[0].source.name, parts[0].roles
     if roles.groups is None:
         raise DataError(
@@ -211,7 +187,7 @@ class _Part:
     source: Input
     roles: PairRoles
     ids: Sides
-    header: tuple[Sequence[str], str, int] | None = None
+    header: Layout | None = None
     schema: Any = None
     rows: int = 0
 
@@ -227,8 +203,7 @@ class _Part:
                         yield Table(name, pa.Table.from_batches([batch]), place(name, done))
                         done += batch.num_rows
             else:
-                names, delimiter, above = self.header
-                layout = table_layout(self.source, names, labels, numbers, delimiter, above)
+                layout = table_layout(self.source, self.header, labels, numbers)
                 for block in checked_blocks(self.source, layout):
                     yield Table(name, block, text_place(self.source, layout, done), layout.notes())
                     done += block.num_rows
@@ -239,10 +214,10 @@ class _Part:
         self.source.origin.check()
 
 
-def _open(table: ScoreFile, sources: Sequence[Input], group: str | None = None) -> list[_Part]:
+def _open(table: ScoreFile, group: str | None = None) -> list[_Part]:
     """The files of a table, whose columns must be the same."""
     parts: list[_Part] = []
-    for source in sources:
+    for source in table.inputs():
         found: dict[str, Any] = {}
         if source.kind == "parquet" and not source.piped:
             with open_parquet(source) as file:
@@ -250,9 +225,8 @@ def _open(table: ScoreFile, sources: Sequence[Input], group: str | None = None) 
                 check_size(file, (), source)
                 found = {"schema": file.schema_arrow, "rows": int(file.metadata.num_rows)}
         elif source.kind == "text":
-            above, header = read_header(source)
-            names, delimiter = split_header(header, source.name)
-            found = {"header": (names, delimiter, above)}
+            found["header"] = read_header(source)
+            names = found["header"].names
         else:
             raise DataError(f"{source.name} holds no table of scores; give Parquet, CSV or TSV")
         roles = find_roles(names, source.name, columns=table.columns, group=group)
@@ -291,10 +265,9 @@ def plain_parquet(table: ScoreFile) -> PlainParquet | None:
     Those are text, addresses, labels of mixed or unusual kinds, scores that are not plain numbers, and columns that
     say which rows are genuine.
     """
-    sources = table.inputs()
-    if any(source.kind != "parquet" or source.path is None or GLOB & set(str(source.path)) for source in sources):
+    parts = _open(table)
+    if any(part.schema is None or part.source.path is None or GLOB & set(str(part.source.path)) for part in parts):
         return None
-    parts = _open(table, sources)
     roles, ids = parts[0].roles, parts[0].ids
     kinds = {_kind(part.schema.field(name).type) for part in parts for name in ids}
     scores = {_kind(part.schema.field(roles.score).type) for part in parts}
@@ -302,8 +275,8 @@ def plain_parquet(table: ScoreFile) -> PlainParquet | None:
     alike = any(len({name.lower() for name in part.schema.names}) < len(part.schema.names) for part in parts)
     if alike or not scores <= {"whole", "float"} or kinds not in ({"text"}, {"whole"}) or roles.truths:
         return None
-    paths = tuple(str(Path(str(source.path)).absolute()) for source in sources)
-    origins, rows = tuple(source.origin for source in sources), tuple(part.rows for part in parts)
+    paths = tuple(str(Path(str(part.source.path)).absolute()) for part in parts)
+    origins, rows = tuple(part.source.origin for part in parts), tuple(part.rows for part in parts)
     return PlainParquet(paths, origins, rows, roles, *ids, kinds == {"whole"})
 
 

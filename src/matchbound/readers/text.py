@@ -83,34 +83,28 @@ def read_text(inputs: Sequence[Input], options: Options) -> Comparisons | Embedd
 
 
 def read_delimited(source: Input, options: Options) -> Comparisons | Embeddings:
-    """Comparisons or embeddings from a delimited file with a header line.
-
-    The delimiter is by default the one that the header uses most of tab, comma, semicolon and bar.
-    """
+    """Comparisons or embeddings from a delimited file with a header line."""
     if options.delimiter is not None and len(options.delimiter) != 1:
         raise UsageError(f"delimiter must be one character; got {options.delimiter!r}")
-    at, header = read_header(source)
-    names, delimiter = split_header(header, source.name, options.delimiter)
-    roles = options.roles(names, source.name, hint(header, names, delimiter))
+    header = read_header(source, options.delimiter)
+    roles = options.roles(header.names, source.name, hint(header))
     if isinstance(roles, RowRoles) and roles.embedding is not None:
         raise DataError(
             f"{source.name}: the column {roles.embedding!r} cannot hold lists in a text file; write one column per "
             "number (feature_0, feature_1, …), or use Parquet or .npz"
         )
     numbers = (roles.score,) if isinstance(roles, PairRoles) else roles.features
-    layout = table_layout(source, names, roles.labels(), numbers, delimiter, at)
-    return build(text_table(source, layout), roles, options)
+    return build(text_table(source, table_layout(source, header, roles.labels(), numbers)), roles, options)
 
 
 def load_text_table(source: Input, numbers: Collection[str] = (), delimiter: str | None = None) -> Table:
     """All columns of a delimited file with a header: `numbers` are read as numbers and other columns as text."""
-    at, header = read_header(source)
-    names, delimiter = split_header(header, source.name, delimiter)
-    check_names(names, source.name)
-    chosen = [name for name in names if name in numbers]
-    rest = [name for name in names if name not in numbers]
-    check_width(source.name, len(names))
-    return text_table(source, table_layout(source, names, rest, chosen, delimiter, at))
+    header = read_header(source, delimiter)
+    check_names(header.names, source.name)
+    check_width(source.name, len(header.names))
+    chosen = [name for name in header.names if name in numbers]
+    rest = [name for name in header.names if name not in numbers]
+    return text_table(source, table_layout(source, header, rest, chosen))
 
 
 def read_list(source: Input, lines: Sequence[str], *, delimiter: str | None = None, headed: bool = False) -> Table:
@@ -265,33 +259,31 @@ def check_width(source: str, columns: int) -> None:
         )
 
 
-def read_header(source: Input) -> tuple[int, str]:
-    """The first line that is not blank, with its number."""
-    for number, line in source.lines():
-        if len(line) > 1_000_000:
-            raise DataError(f"{source.name}, line {number} is over a million characters long: not a table of text")
-        if "\r" in line:
-            raise DataError(f"{source.name} ends its lines with a carriage return alone; save it with usual line ends")
-        if line.strip():
-            return number, line
-    raise DataError(f"{source.name} is empty")
+def read_header(source: Input, delimiter: str | None = None) -> Layout:
+    """The columns of a file with a header, the first line that is not blank; none of them is read yet.
 
-
-def split_header(header: str, source: str, delimiter: str | None = None) -> tuple[list[str], str]:
-    """The column names of a header line, and the character between them."""
-    if header.lower().startswith("sep="):
-        raise DataError(f"{source}, line 1: {header!r} is a hint for Excel, not the names of the columns; delete it")
-    if delimiter is None:
-        delimiter = max(_DELIMITERS, key=header.count)
+    The delimiter is by default the one that the header uses most of tab, comma, semicolon and bar.
+    """
+    number, line = next(source.filled_lines(), (0, ""))
+    where = f"{source.name}, line {number}"
+    if not number:
+        raise DataError(f"{source.name} is empty")
+    if len(line) > 1_000_000:
+        raise DataError(f"{where} is over a million characters long: not a table of text")
+    if "\r" in line:
+        raise DataError(f"{source.name} ends its lines with a carriage return alone; save it with usual line ends")
+    if line.lower().startswith("sep="):
+        raise DataError(f"{where}: {line!r} is a hint for Excel, not the names of the columns; delete it")
+    delimiter = delimiter or max(_DELIMITERS, key=line.count)
     try:
-        fields = next(csv.reader([header], delimiter=delimiter, skipinitialspace=True))
+        fields = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))
     except csv.Error as error:
-        raise DataError(f"{source}, line 1: not a header of column names ({error})") from None
+        raise DataError(f"{where}: not a header of column names ({error})") from None
     names = [name.strip() for name in fields]
     unnamed = [position for position, name in enumerate(names, start=1) if not name]
     if unnamed and unnamed != [1]:
-        raise DataError(f"{source}, line 1: column {unnamed[-1]} has no name; is there a delimiter too many?")
-    return [name or "(index)" for name in names], delimiter
+        raise DataError(f"{where}: column {unnamed[-1]} has no name; is there a delimiter too many?")
+    return Layout(tuple(name or "(index)" for name in names), (), (), delimiter, number)
 
 
 def first_line(source: Input) -> str:
@@ -308,13 +300,11 @@ def split_line(line: str, delimiter: str | None) -> list[str]:
     return line.split() if delimiter is None else [field.strip() for field in line.split(delimiter)]
 
 
-def table_layout(
-    source: Input, names: Sequence[str], labels: Sequence[str], numbers: Sequence[str], delimiter: str, above: int
-) -> Layout:
-    """How a file with a header is read; its first rows show whether its numbers have decimal commas."""
-    layout = Layout(tuple(names), tuple(labels), tuple(numbers), delimiter, above)
-    if delimiter != ",":
-        place = [names.index(name) for name in numbers]
+def table_layout(source: Input, header: Layout, labels: Sequence[str], numbers: Sequence[str]) -> Layout:
+    """How some columns of a file with a header are read; its first rows show whether numbers have decimal commas."""
+    layout = replace(header, labels=tuple(labels), numbers=tuple(numbers))
+    if header.delimiter != ",":
+        place = [header.names.index(name) for name in numbers]
         with suppress(DataError):  # what is wrong with a line is told when it is read
             seen = [row[at] for _, row in islice(numbered_rows(source, layout), 100) for at in place if at < len(row)]
             if any(_COMMA.match(text.strip()) for text in seen) and not any("." in text for text in seen):
@@ -404,28 +394,25 @@ def as_float(text: str) -> float | None:
         return None
 
 
-def hint(header: str, names: Sequence[str] = (), delimiter: str = ",") -> str:
+def hint(header: Layout) -> str:
     """A guess at what a file is whose header says nothing: the reader of another tool, or a table without a header."""
-    known = {name.strip().lower() for name in names}
-    if header.lstrip().startswith(("#", "//", "%")):
+    names, known = header.names, {name.lower() for name in header.names}
+    fields = names[0].split() if len(names) == 1 else []
+    number = bool(fields) and NUMBER.match(fields[-1])
+    if names[0].startswith(("#", "//", "%")):
         return ". The first line is a comment: delete it"
     if "unique_id" in known and known & {"cluster", "cluster_id", "entity_id"}:
         return f". It is a table of clusters: give {argument('read', 'predictions, clusters; splink')}"
-    if len(names) > 2 and any(NUMBER.match(name) for name in names):
-        return (
-            ". The first line looks like data, not like names of columns: put a line such as "
-            f"{delimiter.join(('id_a', 'id_b', 'score'))} above it"
-        )
-    fields = header.split()
-    if len(names) == 1 and len(fields) > 2 and {"score", "similarity", "id_a"} & {field.lower() for field in fields}:
+    if len(names) > 2 and any(map(NUMBER.match, names)):
+        row = str(header.delimiter).join(("id_a", "id_b", "score"))
+        return f". The first line looks like data, not like names of columns: put a line such as {row} above it"
+    if len(fields) > 2 and {"score", "similarity", "id_a"} & {field.lower() for field in fields}:
         return ". There is one column only: separate columns by commas, semicolons, tabs or bars"
-    if len(fields) == 3 and NUMBER.match(fields[2]):
-        return (
-            f". It looks like a score file of Kaldi: give the trials as well, "
-            f"{argument('read', 'trials, scores; kaldi')}"
-        )
-    if len(fields) in (4, 5) and NUMBER.match(fields[-1]):
+    if len(fields) == 3 and number:
+        trials = argument("read", "trials, scores; kaldi")
+        return f". It looks like a score file of Kaldi: give the trials as well, {trials}"
+    if len(fields) in (4, 5) and number:
         return f". It looks like a {len(fields)}-column score file of bob: {argument('reader', f'bob{len(fields)}')}"
-    if len(fields) == 1 and NUMBER.match(fields[0]):
+    if len(fields) == 1 and number:
         return f". It looks like a list of scores without identities: {argument('reader', 'pyeer')}"
     return ". Is the first line a title? The names of the columns come first" if len(names) == 1 else ""
