@@ -18,13 +18,14 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import matchbound as mb
-from matchbound.cli.open import in_page_words, maker
+from matchbound.cli.open import in_page_words, make_page
 from matchbound.cli.options import READING
 from matchbound.data.example import audit_file, scores_files
 from matchbound.errors import DataError, UsageError, argument
@@ -269,7 +270,9 @@ def test_the_real_report(tmp_path: Path) -> None:
     audit_file(tmp_path / "audit.csv")
     done: list[int] = []
     settings = Settings((0.5,), (), ("sex",), ("far < 5%", "eer < 0.1%"))
-    made = maker(READING, 0)({"file": [str(tmp_path / "audit.csv")]}, settings, lambda d, t: done.append(d))
+    made = make_page(READING, 0, 
+        {"file": [str(tmp_path / "audit.csv")]}, settings, lambda d, t: done.append(d)
+    )
     rates = mb.evaluate(mb.read(tmp_path / "audit.csv"), 0.5)
     assert percent(rates.far.estimate) in made.html
     assert 'id="groups-far"' in made.html
@@ -282,7 +285,9 @@ def test_the_real_report(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="with a point"):
             Settings.read(typed)
     with pytest.raises(UsageError, match="needs a threshold"):
-        maker(READING, 0)({"file": [str(tmp_path / "audit.csv")]}, Settings(claim=("far < 5%",)), lambda d, t: None)
+        make_page(READING, 0, 
+            {"file": [str(tmp_path / "audit.csv")]}, Settings(claim=("far < 5%",)), lambda d, t: None
+        )
 
 
 def test_fields_say_how_files_are_read(tmp_path: Path) -> None:
@@ -291,7 +296,7 @@ def test_fields_say_how_files_are_read(tmp_path: Path) -> None:
     table.write_text("\n".join(lines) + "\np1,p2,\n")
     people = tmp_path / "people.csv"
     people.write_text("id,sex\n" + "".join(f"p{i},{'fm'[i % 2]}\n" for i in range(9)))
-    make, files = maker(READING, 0), {"file": [str(table)], "people": [str(people)]}
+    make, files = partial(make_page, READING, 0), {"file": [str(table)], "people": [str(people)]}
     settings = Settings((0.5,), columns=("id_a=left", "id_b=right", "score=points"), missing="drop", iso=True)
     html = make({**files}, settings, lambda d, t: None).html
     assert "FNMR" in html
@@ -408,7 +413,7 @@ def wait_for(browser: Any, script: str, seconds: float = 60.0) -> None:
 
 def test_a_person_chooses_a_file_and_sees_the_report(browser: Any, tmp_path: Path) -> None:
     audit_file(tmp_path / "audit.csv")
-    with LocalPage(maker(READING, 0)) as page:
+    with LocalPage(partial(make_page, READING, 0)) as page:
         thread = threading.Thread(target=page.serve, daemon=True)
         thread.start()
         browser.log("browser")

@@ -10,7 +10,7 @@ import pytest
 
 import matchbound as mb
 from conftest import golden_table
-from matchbound.planning.plan import people_for
+from matchbound.planning.plan import with_plan
 from matchbound.results.claims import Claim, Relation, decide, parse_claim
 from matchbound.results.interval import Interval
 
@@ -149,12 +149,11 @@ def test_the_sample_that_would_settle_it() -> None:
     data = golden_table("larger")
     claim = mb.evaluate(data, 0.7).far.claim(below=0.004)
     assert claim.verdict == "not shown"
-    planned = people_for(claim, data)
     made = mb.plan(far=claim.estimate, upper=0.004, pilot=data)
-    assert planned is not None
-    assert f"{made.n_identities:,} people" in planned
-    assert people_for(mb.evaluate(data, 0.5).far.claim(below=1e-3), data) is None, "no sample is expected to show it"
-    assert people_for(mb.roc(data).eer().claim(below=0.3), data) is None
+    assert f"{made.n_identities:,} people" in with_plan(claim, data).rules[-1]
+    assert with_plan(claim, data).more_identities is None
+    for other in (mb.evaluate(data, 0.5).far.claim(below=1e-3), mb.roc(data).eer().claim(below=0.3)):
+        assert with_plan(other, data) is other, "no sample is expected to show it"
 
 
 def test_a_plan_takes_the_place_of_the_factor():

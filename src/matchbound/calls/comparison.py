@@ -21,7 +21,7 @@ from matchbound.counts.tally import JointTally, Tally, join
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.matching import Matched, match
-from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.errors import DataError, MatchboundWarning, UsageError, argument
 from matchbound.notes import Note
 from matchbound.readers.read import Readable, in_memory
 from matchbound.results.comparison import Comparison, IdentityDifference, RateDifference, SystemDifference, SystemsTable
@@ -49,7 +49,7 @@ class Where:
 
     def __post_init__(self) -> None:
         if sum(option is not None for option in (self.threshold, self.far, self.frr)) != 1:
-            raise UsageError("give one of threshold=, far= or frr=")
+            raise UsageError(f"give one of {argument('threshold')}, {argument('far')} or {argument('frr')}")
         if self.mode != "threshold":
             check_rate(self.given, self.mode)  # type: ignore[arg-type]
 
@@ -78,7 +78,7 @@ class Where:
             raise UsageError(text) from None
         grid = np.full(size, float(grid)) if grid.ndim == 0 else grid
         if grid.shape != (size,) or np.isnan(grid).any():
-            text = f"threshold must be one number, or {size} numbers, one for each system; got {self.threshold!r}"
+            text = f"give one {argument('threshold')} for all systems, or {size}, one for each; got {self.threshold!r}"
             raise UsageError(text)
         return grid
 

@@ -10,7 +10,6 @@ from cyclopts.validators import Number
 from matchbound.cli import STDIN
 from matchbound.cli import options as opt
 from matchbound.cli.command import RUN, Outcome, collecting, in_options
-from matchbound.errors import UsageError
 
 
 def check(*files: opt.Files, reading: opt.Reading = opt.READING, answer: opt.Answer = opt.ANSWER) -> Outcome:
@@ -34,7 +33,7 @@ def check(*files: opt.Files, reading: opt.Reading = opt.READING, answer: opt.Ans
 
 def errors(
     *files: opt.Files,
-    threshold: opt.Threshold = None,
+    threshold: Annotated[float, Parameter(help="Decision threshold.")],
     kind: Literal["both", "far", "frr"] = "both",
     most: Annotated[int, Parameter(validator=Number(gte=1, lte=10_000_000))] = 20,
     reading: opt.Reading = opt.READING,
@@ -51,8 +50,6 @@ def errors(
     from matchbound.show.columns import erring_table
     from matchbound.show.section import Section
 
-    if threshold is None:
-        raise UsageError("give --threshold")
     with collecting() as notes:
         data = reading.load(files)
         with running.started() as how:

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 # the exit code when a claim is not shown
 NOT_SHOWN = 3
-# comparisons up to which the data are a pilot of the study that would settle a claim
-MOST_PILOT = 2_000_000
 # arguments that name a file to write
 WRITTEN = ("output", "plot", "report", "checkpoint")
 # arguments that name files to read; an option of a reader may, too
@@ -72,7 +70,7 @@ class Run:
         Parameters whose value the data decided; they take the place of what was typed.
     """
 
-    words: tuple[str, ...] = ()
+    words: Sequence[str] = ()
     arguments: Mapping[str, Any] = field(default_factory=dict)
     sources: list[AnySource] = field(default_factory=list)
     decided: dict[str, Any] = field(default_factory=dict)
@@ -126,10 +124,12 @@ class Outcome:
 def execute(command: Callable[..., Outcome | None], bound: inspect.BoundArguments, words: Sequence[str]) -> int:
     """Run a verb and write its answer; the exit code."""
     bound.apply_defaults()
-    arguments = dict(_flat(bound.arguments))
+    arguments: dict[str, Any] = {"verb": command.__name__}
+    for name, value in bound.arguments.items():
+        arguments |= vars(value) if is_dataclass(value) else {name: list(value) if name == "files" else value}
     _check_places(arguments)
     laboratory_entries(arguments)
-    run = Run(tuple(words), {"verb": command.__name__, **arguments})
+    run = Run(words, arguments)
     token = RUN.set(run)
     terms: Terms = "plain" if run.form in ("json", "csv") else arguments.get("terms", "plain")
     try:
@@ -144,15 +144,6 @@ def execute(command: Callable[..., Outcome | None], bound: inspect.BoundArgument
     finally:
         RUN.reset(token)
     return 0 if outcome.passed else NOT_SHOWN
-
-
-def _flat(arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Arguments by name, with those of groups of options."""
-    for name, value in arguments.items():
-        if is_dataclass(value):
-            yield from ((item.name, getattr(value, item.name)) for item in fields(value))
-        else:
-            yield name, list(value) if isinstance(value, tuple) else value
 
 
 @contextmanager
@@ -192,21 +183,22 @@ def _as_option(name: str, value: str) -> str:
 
 def _deliver(outcome: Outcome, notes: Sequence[str], run: Run) -> None:
     """Write the answer in the form asked for, to standard output or, whole or not at all, to a file."""
-    form, output = run.form, run.arguments.get("output")
-    output = None if run.arguments["verb"] == "protocol" else output  # there it is the list of comparisons
+    made_from = provenance()  # which checks that the files are still what was counted
+    output = None if run.arguments["verb"] == "protocol" else run.arguments.get("output")  # there it is the list
     verdicts = claim_lines(outcome.claims) if outcome.claims else ""
-    if not run.quiet and (outcome.document is not None or form == "csv"):
+    if not run.quiet and (outcome.document is not None or run.form == "csv"):
         sys.stderr.write(verdicts)
     if outcome.document is not None:
         content = outcome.document
-    elif form == "json":
+    elif run.form == "json":
         records = [claim_record(claim, threshold) for claim, threshold in outcome.claims]
         judged = {"passed": outcome.passed, "claims": records} if records else {}
-        content = to_json(outcome.records, notes, provenance(), also={**judged, **outcome.parts})
+        content = to_json(outcome.records, notes, made_from, also={**judged, **outcome.parts})
+    elif run.form == "csv":
+        content = to_csv(outcome.records)
     else:
-        provenance()  # checks that the files are still what was counted
         colour = output is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-        content = to_csv(outcome.records) if form == "csv" else verdicts + outcome.text(colour=colour)
+        content = verdicts + outcome.text(colour=colour)
     if output is None:
         sys.stdout.write(content)
         sys.stdout.flush()
@@ -241,13 +233,10 @@ def provenance() -> dict[str, Any]:
     A file that is no longer what was read is an error: its digest would stand with counts of something else.
     """
     run = RUN.get()
-    origins = list(dict.fromkeys(origin for source in run.sources for origin in source.origin))
-    for origin in origins:
-        origin.check()
+    _check_unchanged(run)
     sources, arguments = _sources(run.arguments), {**run.arguments, **run.decided}
     digests = [file_digest("-" if name == STDIN else name) for name in sources]
-    for origin in origins:
-        origin.check()
+    _check_unchanged(run)  # nor while their digests were taken
     parameters: dict[str, Any] = {}
     for key, value in arguments.items():
         zero = key in ("distance", "threshold", "far") and value not in (None, [])  # says something
@@ -255,15 +244,20 @@ def provenance() -> dict[str, Any]:
             names = own_name if isinstance(value, str) else own_names
             parameters[key] = names(value) if key in READ.split() else value
     words = command_line(run.words, {*sources, *(str(arguments.get(name)) for name in WRITTEN)})
-    entries = laboratory_entries(arguments)
+    further = {"command": words, "laboratory": laboratory_entries(arguments)}
     return {
         "version": __version__,
         "parameters": parameters,
         "seed": arguments.get("seed"),
         "input": digests[0] if len(digests) == 1 else digests or None,
-        **({} if words is None else {"command": words}),
-        **({"laboratory": entries} if entries else {}),
+        **{name: value for name, value in further.items() if value},
     }
+
+
+def _check_unchanged(run: Run) -> None:
+    """Raise where a file is no longer what was read."""
+    for origin in dict.fromkeys(origin for source in run.sources for origin in source.origin):
+        origin.check()
 
 
 def _sources(arguments: Mapping[str, Any]) -> list[str]:
@@ -309,30 +303,36 @@ def command_line(words: Sequence[str], files: Collection[str]) -> str | None:
 def _check_places(arguments: Mapping[str, Any]) -> None:
     """Check where a command writes before it begins."""
     options = (pair.partition("=")[2] for pair in arguments.get("option") or ())
-    named = (name for name in (*_sources(arguments), *options) if name not in ("", "-", STDIN) and "\0" not in name)
-    sources = [Path(local_path(name)) for name in named if not is_address(name)]
+    sources = [path for path in map(_path, (*_sources(arguments), *options)) if path is not None]
     for name in WRITTEN:
         place = arguments.get(name)
         if place is None:
             continue
-        if place in ("", "-", STDIN) or "\0" in place or is_address(place):
+        target = _path(place)
+        if target is None:
             raise UsageError(f"--{name} needs the name of a file on this machine; got {place!r}")
         try:
-            _check_writable(f"--{name} {place}", Path(local_path(place)), sources)
+            if any(_is_within(target, source) for source in sources):
+                what = "is read by this command and would be overwritten; name another file"
+                raise UsageError(f"--{name} {place} {what}")
+            if target.is_dir():
+                raise DataError(f"{target}: cannot be written (it is a folder; name a file)")
+            if not target.parent.is_dir():
+                raise DataError(f"{target}: cannot be written (there is no folder {target.parent})")
         except OSError as error:
             raise UsageError(f"--{name} {place}: cannot be written ({error.strerror or error})") from None
 
 
-def _check_writable(option: str, target: Path, sources: Sequence[Path]) -> None:
-    """Raise where a place cannot be written, or is read."""
-    for source in sources:
-        below = source.is_dir() and Path(os.path.realpath(target)).is_relative_to(os.path.realpath(source))
-        if below or (target.exists() and source.exists() and target.samefile(source)):
-            raise UsageError(f"{option} is read by this command and would be overwritten; name another file")
-    if target.is_dir():
-        raise DataError(f"{target}: cannot be written (it is a folder; name a file)")
-    if not target.parent.is_dir():
-        raise DataError(f"{target}: cannot be written (there is no folder {target.parent})")
+def _path(name: str) -> Path | None:
+    """The path of a file on this machine; None for addresses, standard streams and what cannot be a name."""
+    nowhere = name in ("", "-", STDIN) or "\0" in name or is_address(name)
+    return None if nowhere else Path(local_path(name))
+
+
+def _is_within(target: Path, source: Path) -> bool:
+    """Whether a place is that of a file or in a folder."""
+    below = source.is_dir() and Path(os.path.realpath(target)).is_relative_to(os.path.realpath(source))
+    return below or (target.exists() and source.exists() and target.samefile(source))
 
 
 # the verb that judges claims about each kind of result
@@ -345,10 +345,10 @@ WHERE: dict[Home, str] = {
 }
 
 
-def read_claims(texts: Sequence[str] | None, *homes: Home, failures: object = None) -> list[tuple[str, Statement]]:
-    """Claims in words and in parts; what cannot be read, or not here, stops the run before it starts."""
-    claims = [(text, parse_claim(text)) for text in texts or ()]
-    for text, statement in claims:
+def read_claims(texts: Sequence[str] | None, *homes: Home, failures: object = None) -> list[Statement]:
+    """Claims in parts; what cannot be read, or not here, stops the run before it starts."""
+    claims = [parse_claim(text) for text in texts or ()]
+    for text, statement in zip(texts or (), claims, strict=True):
         readable: tuple[Home, ...] = tuple(METRICS[statement.metric].read) or ("searches",)
         if not set(homes) & set(readable):
             verbs = " or ".join(f"matchbound {WHERE[home]}" for home in readable)
@@ -358,24 +358,15 @@ def read_claims(texts: Sequence[str] | None, *homes: Home, failures: object = No
     return claims
 
 
-def about(home: Home, claims: Sequence[tuple[str, Statement]]) -> list[Statement]:
+def about(home: Home, claims: Sequence[Statement]) -> list[Statement]:
     """The claims that are read from a kind of result."""
-    return [statement for _, statement in claims if home in METRICS[statement.metric].read]
+    return [statement for statement in claims if home in METRICS[statement.metric].read]
 
 
 def with_plans(verdicts: Verdicts, data: AnySource) -> Verdicts:
-    """The same with the number of people that would settle an open claim about FAR or FRR, among its rules.
-
-    It takes the place of the factor of `Claim.more_identities`: a plan accounts for correlated errors.
-    """
-    if not verdicts or data.kind != "comparisons" or len(data) > MOST_PILOT or data.anonymous:
+    """The same with the number of people that would settle an open claim about FAR or FRR."""
+    if not verdicts:
         return verdicts
-    from matchbound.planning.plan import people_for
+    from matchbound.planning.plan import with_plan
 
-    planned: Verdicts = []
-    for claim, threshold in verdicts:
-        people = people_for(claim, data)
-        if people is not None:
-            claim = replace(claim, rules=(*claim.rules, people), more_identities=None)
-        planned.append((claim, threshold))
-    return planned
+    return [(with_plan(claim, data), threshold) for claim, threshold in verdicts]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -38,7 +38,7 @@ def compare(
         frr: Compare FAR where every system has this FRR.
         claim: A requirement on A minus B, such as "dfrr<0.2%"; repeatable. Exit code 3 when one is not shown.
     """
-    from matchbound.calls.comparison import compare_all
+    from matchbound.calls.comparison import Where, compare_all
     from matchbound.readers.read import in_memory, is_trial_list
     from matchbound.show.differences import SIMULTANEOUS, comparison_records, comparison_section
 
@@ -46,26 +46,24 @@ def compare(
         is_trial_list(files[0]) if reading.reader is None else reading.reader in ("voxceleb", "kaldi", "sre")
     )
     trials, files = (files[:1], files[1:]) if has_trials else ((), files)
-    claims = read_claims(claim, "comparison")
+    read_claims(claim, "comparison")
     if len(files) < 2:
         raise UsageError("name two files or more, one per system")
-    if sum(option is not None for option in (threshold or None, far, frr)) != 1:
-        raise UsageError("give one of --threshold, --far or --frr")
+    where: dict[str, Any] = {"threshold": threshold or None, "far": far, "frr": frr}
+    if threshold and len(threshold) == 1:
+        (where["threshold"],) = threshold
+    Where(**where).thresholds(len(files))
     if len(files) > 2:
-        if claims:
+        if claim:
             raise UsageError("a claim is about two systems; name two files")
         named(method, SIMULTANEOUS, "--method")
-    if threshold and len(threshold) not in (1, len(files)):
-        raise UsageError(f"give --threshold once, or {len(files)} times, one for each system")
     names = own_names(files)
     systems = [in_memory(reading.load_or_scan([*trials, name])) for name in files]
     RUN.get().decided["distance"] = systems[0].distance  # a table on disk decides when it is read
-    grid = threshold[0] if threshold and len(threshold) == 1 else threshold or None
     with working.started() as how:
-        how |= {"threshold": grid, "far": far, "frr": frr, "weighting": interval.weighting}
-        table = compare_all(dict(zip(names, systems, strict=True)), **how)
+        table = compare_all(dict(zip(names, systems, strict=True)), **where, weighting=interval.weighting, **how)
         first = table.comparisons[names[0], names[1]]
-        verdicts: Verdicts = [(first.claim(text, level=interval.level), None) for text, _ in claims]
+        verdicts: Verdicts = [(first.claim(text, level=interval.level), None) for text in claim or ()]
         records = comparison_records(table, method, interval.level, **interval.drawing)
     return Outcome(records, comparison_section(records).text, verdicts)
 
@@ -101,12 +99,12 @@ def groups(
 
     if (threshold is None) == (far is None):
         raise UsageError("give one of --threshold or --far")
-    claims = read_claims(claim, "groups")
+    read_claims(claim, "groups")
     data, attribute = reading.load_with_groups(files, group, people)
     with working.started() as how:
         rates = by_group(data, threshold, group=attribute, far=far, weighting=weighting, **how)
         records = group_records(rates, method, level, rng=seed)
-        verdicts = [(rates.claim(text, level=level), rates.threshold) for text, _ in claims]
+        verdicts = [(rates.claim(text, level=level), rates.threshold) for text in claim or ()]
     if plot is not None:
         write_figure(rates.plot(kind, level=level), plot)
     RUN.get().decided |= {"distance": rates.overall.distance, "threshold": rates.threshold}

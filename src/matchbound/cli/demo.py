@@ -56,12 +56,13 @@ def demo(
     data = demo_data(seed=seed)
     rates = evaluate(data, threshold, workers=workers)
     with collecting() as notes:
-        own, naive = (rates.far.interval(method, level) for method in ("auto", "naive-wilson"))
         records = [r for m in ("auto", "naive-wilson") for r in records_of([rates.far, rates.frr], m, level)]
         if report is not None:
             options: dict[str, Any] = {"threshold": threshold, "level": level, "workers": workers, "rng": seed}
             write_report(report, data, title="Demonstration", **options)
             wrote(report)
+
+    far, _, naive, _ = records
 
     def text(colour: bool) -> str:
         return TEXT.format(
@@ -69,10 +70,10 @@ def demo(
             pairs=rates.far.comparisons + rates.frr.comparisons,
             table=number_table(records[:2]).text(colour=colour),
             threshold=threshold,
-            far=percent(rates.far.estimate),
-            low=percent(own.low),
-            high=percent(own.high),
-            ratio=own.width / naive.width,
+            far=percent(far["estimate"]),
+            low=percent(far["low"]),
+            high=percent(far["high"]),
+            ratio=(far["high"] - far["low"]) / (naive["high"] - naive["low"]),
         )
 
     return Outcome(records, text, notes=notes)

@@ -30,7 +30,7 @@ def evaluate(
     claim: opt.ClaimTexts = None,
     method: Method = "auto",
     interval: opt.Interval = opt.INTERVAL,
-    prior: Annotated[list[float] | None, Parameter(converter=opt.rates)] = None,
+    prior: Annotated[list[float] | None, Parameter(converter=opt.rates, validator=opt.each(check_prior))] = None,
     linkage: bool = False,
     failures: opt.FailureOptions = opt.NO_FAILURES,
     variance: Variance = None,
@@ -62,8 +62,6 @@ def evaluate(
         raise UsageError("--criterion goes with --threshold-from")
     if variance is not None and method not in WITH_VARIANCE:
         raise UsageError("--variance goes with --method wilson, wald, agresti-coull or jeffreys")
-    for value in prior or ():
-        check_prior(value)
     level, options = interval.level, interval.drawing | ({} if variance is None else {"variance": variance})
     data = reading.load_or_scan(files)
     chosen: dict[str, Any] = {"threshold": threshold} if threshold else {}

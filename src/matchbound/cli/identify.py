@@ -105,7 +105,7 @@ def identify(
             found = search(enrolled, searched, **how, **failed, **work)
     asked: dict[str, Any] = {"method": method, "level": level, "target": target}
     records = search_records(found, at, fpir or [], ranks, gallery_size or [], **asked)
-    verdicts = [search_claim(found, statement, at, ranks[0], **asked) for _, statement in claims]
+    verdicts = [search_claim(found, statement, at, ranks[0], **asked) for statement in claims]
     judged = [(verdict, at[0] if verdict.metric in ("fpir", "fnir") else None) for verdict in verdicts]
     shown = printed(records, distance=found.lists.distance)
     tables, parts, options = [number_table(shown)], dict[str, Any](), dict[str, Any]()
@@ -143,9 +143,9 @@ def _of_people(found: Searches, path: str, column: str | None) -> dict[Any, str]
     """The group of everybody who is enrolled or searched for, from a table of people."""
     from matchbound.readers.people import groups_of
 
-    who = list(dict.fromkeys([*found.lists.gallery.tolist(), *found.nonmated.identity.tolist()]))
-    groups = groups_of(path, [column] if column else [], np.array([str(person) for person in who]))
-    return {person: groups[str(person)] for person in who}
+    who = np.union1d(found.lists.gallery, found.nonmated.identity)
+    groups = groups_of(path, [column] if column else [], who)
+    return {person: groups[str(person)] for person in who.tolist()}
 
 
 def _labels(path: str | None, like: Embeddings) -> Any:
@@ -154,11 +154,10 @@ def _labels(path: str | None, like: Embeddings) -> Any:
         return None
     from matchbound.files.opening import open_input
 
-    source = open_input(path)
-    labels = [(number, line.strip()) for number, line in source.lines() if line.strip()]
+    labels = [line.strip() for _, line in open_input(path).filled_lines()]
     if like.identities.dtype.kind not in "iu":
-        return [text for _, text in labels]
-    for number, text in labels:
-        if not text.lstrip("-").isdigit():
-            raise DataError(f"{source.name}, line {number}: {text!r} is not a whole number, but the identities are")
-    return [int(text) for _, text in labels]
+        return labels
+    try:
+        return [int(label) for label in labels]
+    except ValueError as error:
+        raise DataError(f"{path}: the identities are whole numbers ({error})") from None

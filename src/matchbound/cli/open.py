@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,7 +26,7 @@ from matchbound.show.terms import speaking
 
 if TYPE_CHECKING:
     from matchbound.counting.run import Progress
-    from matchbound.report.local import Made, Make, Settings
+    from matchbound.report.local import Made, Settings
 
 # arguments of Python functions, and what the page calls them
 FIELDS = {
@@ -72,9 +73,6 @@ def open(
         if name != STDIN and not is_address(name) and not Path(local_path(name)).exists():
             raise DataError(f"{name}: no such file")
     read_claims(claim, "rates", "curve", "groups")
-    for name in files:
-        if name != STDIN and not is_address(name) and not Path(local_path(name)).exists():
-            raise DataError(f"{name}: no such file")
     settings = Settings(
         threshold=tuple(threshold or ()),
         far=tuple(far or ()),
@@ -89,7 +87,7 @@ def open(
     for name in ("SIGHUP", "SIGQUIT"):  # what was dropped must not outlive the page; nohup ignores the first
         if hasattr(signal, name) and signal.getsignal(getattr(signal, name)) is signal.SIG_DFL:
             signal.signal(getattr(signal, name), signal.default_int_handler)
-    with LocalPage(maker(reading, seed), files, settings, port) as page, suppress(KeyboardInterrupt):
+    with LocalPage(partial(make_page, reading, seed), files, settings, port) as page, suppress(KeyboardInterrupt):
         sys.stdout.write(f"{page.address}\n")  # from here on, an interrupt is the way to end
         sys.stdout.flush()
         if not quiet:
@@ -99,44 +97,40 @@ def open(
         page.serve()
 
 
-def maker(reading: opt.Reading, seed: int) -> Make:
-    """What makes a report of the files and settings that the page holds."""
+def make_page(
+    reading: opt.Reading, seed: int, files: Mapping[str, Sequence[str]], settings: Settings, progress: Progress
+) -> Made:
+    """The report of the files and settings that the page holds."""
+    from matchbound.report.local import Made
 
-    def make(files: Mapping[str, Sequence[str]], settings: Settings, progress: Progress) -> Made:
-        from matchbound.report.local import Made
-
-        if about("rates", read_claims(settings.claim, "rates", "curve", "groups")) and not settings.threshold:
-            raise UsageError("a requirement on rates at a threshold needs a threshold")
-        chosen: dict[str, Any] = {
-            name: list(getattr(settings, name)) for name in ("far", "threshold", "group", "claim")
-        }
-        chosen |= {"people": next(iter(files.get("people", ())), None), "title": settings.title or None}
-        paths = [*files["file"], *files.get("second", ())]
-        own = replace(
-            reading,
-            distance=settings.distance,
-            similarity=settings.similarity or "cosine",  # type: ignore[arg-type]
-            reader=settings.reader or None,
-            missing=settings.missing or "error",  # type: ignore[arg-type]
-            option=[*(reading.option or ()), *(f"columns.{pair}" for pair in settings.columns)] or None,
-        )
-        RUN.set(Run(arguments={"verb": "open", "files": paths, "seed": seed, "quiet": True, **chosen}))
-        terms: Any = "iso" if settings.iso else "plain"
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", MatchboundWarning)  # the report has its notes
-                page, run = opt.Page(output="report.html", terms=terms), _Watched(progress=progress)
-                outcome = report(
-                    *paths, reading=own, running=run, page=page, interval=opt.Interval(seed=seed), **chosen
-                )
-        except MatchboundError as error:
-            raise type(error)(in_page_words(error)) from None
-        with speaking(terms):
-            verdicts = [verdict_of(claim, at) for claim, at in outcome.claims]
-        shown = [{"claim": one.requirement, "verdict": one.verdict, "reason": one.reason} for one in verdicts]
-        return Made(outcome.document or "", shown)
-
-    return make
+    if about("rates", read_claims(settings.claim, "rates", "curve", "groups")) and not settings.threshold:
+        raise UsageError("a requirement on rates at a threshold needs a threshold")
+    chosen: dict[str, Any] = {name: list(getattr(settings, name)) for name in ("far", "threshold", "group", "claim")}
+    chosen |= {"people": next(iter(files.get("people", ())), None), "title": settings.title or None}
+    paths = [*files["file"], *files.get("second", ())]
+    reading = replace(
+        reading,
+        distance=settings.distance,
+        similarity=settings.similarity or "cosine",  # type: ignore[arg-type]
+        reader=settings.reader or None,
+        missing=settings.missing or "error",  # type: ignore[arg-type]
+        option=[*(reading.option or ()), *(f"columns.{pair}" for pair in settings.columns)] or None,
+    )
+    RUN.set(Run(arguments={"verb": "open", "files": paths, "seed": seed, "quiet": True, **chosen}))
+    terms: Any = "iso" if settings.iso else "plain"
+    page, running = opt.Page(output="report.html", terms=terms), _Watched(progress=progress)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MatchboundWarning)  # the report has its notes
+            outcome = report(
+                *paths, reading=reading, running=running, page=page, interval=opt.Interval(seed=seed), **chosen
+            )
+    except MatchboundError as error:
+        raise type(error)(in_page_words(error)) from None
+    with speaking(terms):
+        verdicts = [verdict_of(claim, at) for claim, at in outcome.claims]
+    shown = [{"claim": one.requirement, "verdict": one.verdict, "reason": one.reason} for one in verdicts]
+    return Made(outcome.document or "", shown)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 from matchbound.cli import options as opt
 from matchbound.cli.command import Outcome, in_options, provenance, read_claims, with_plans
@@ -49,14 +48,11 @@ def report(
     from matchbound.calls.searching import search
     from matchbound.readers.read import in_memory
     from matchbound.report import render
-    from matchbound.report.make import SUFFIXES, make_report
+    from matchbound.report.make import format_of, make_report
 
     failed = failures.load()
-    ending = Path(page.output or "").suffix.lower()
     read_claims(claim, "rates", "curve", "groups", failures=failed)
-    if page.format is None and ending not in ("", *SUFFIXES):
-        raise UsageError(f"a report is written as {', '.join(SUFFIXES)}; got {ending} (print the page for a PDF)")
-    form = page.format or SUFFIXES.get(ending, "html")
+    form = page.format or format_of(page.output or "")
     if (gallery is None) != (probes is None):
         raise UsageError("searches need both: give --gallery and --probes")
     if page.output is None and form == "html" and sys.stdout.isatty():

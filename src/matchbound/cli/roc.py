@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from matchbound.cli import options as opt
 from matchbound.cli.command import RUN, Outcome, read_claims, write_figure
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.results.claims import judge_all
-from matchbound.results.interval import check_rate
 from matchbound.results.points import OperatingPoint
 from matchbound.results.roc import RocCurve
 from matchbound.stats.curve.bootstrap import CURVE_BOOTSTRAPS
@@ -38,7 +38,7 @@ def roc(
     min_cllr: bool = False,
     plot: opt.Plot = None,
     kind: Literal["det", "roc", "scores"] = "det",
-    level_far: Annotated[float | None, Parameter(group=opt.EXPERT)] = None,
+    level_far: Annotated[float | None, Parameter(validator=Number(gte=0, lt=1), group=opt.EXPERT)] = None,
     smooth: Smooth = None,
     reading: opt.Reading = opt.READING,
     running: opt.Running = opt.RUNNING,
@@ -64,8 +64,6 @@ def roc(
     claims = read_claims(claim, "curve")
     if level_far is not None and method != "union":
         raise UsageError("--level-far goes with --method union")
-    if level_far is not None:
-        check_rate(level_far, "--level-far", "0.9", zero=True)
     if smooth is not None and method not in CURVE_BOOTSTRAPS:
         raise UsageError("--smooth goes with the bootstraps")
     data, level = reading.load_or_scan(files), interval.level
@@ -77,11 +75,11 @@ def roc(
         numbers += [point for point in curve.points() if isinstance(point, OperatingPoint)] if points else []
         costs: list[Any] = [*map(curve.min_dcf, min_dcf or ()), *map(curve.actual_dcf, act_dcf or ())]
         costs += ([curve.cllr()] if cllr else []) + ([curve.min_cllr()] if cllr or min_cllr else [])
-        options = interval.drawing | {"workers": running.workers or 1}
+        options = interval.drawing | {"workers": running.workers or 1} | ({} if smooth is None else {"smooth": smooth})
         for number in (*numbers, curve.eer(), curve.auc(), *costs):
-            own = {"level_frr" if number.metric == "far@frr" else "level_far": level_far, "smooth": smooth}
-            given = {name: value for name, value in own.items() if value is not None}
-            records += records_of([number], method, level, **options, **given)
+            other = "level_frr" if number.metric == "far@frr" else "level_far"
+            own = {} if level_far is None else {other: level_far}
+            records += records_of([number], method, level, **options, **own)
         verdicts = judge_all(claims, (), curve, level=level)
         if cllr or act_dcf:
             _warn_of_scale(curve)

@@ -30,10 +30,14 @@ from matchbound.stats.latent.model import DEFAULT, LatentSettings, Metric
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from matchbound.counting.sources import AnySource
+
 # Sizes at which the chance is drawn, as multiples of the plan's.
 FACTORS = (0.25, 0.4, 0.6, 0.8, 1.0, 1.3, 1.7)
 # The smallest rate, other than 0, that can be planned for.
 LEAST_RATE = 1e-15
+# Comparisons up to which data are a pilot of the study that would settle a claim.
+MOST_PILOT = 2_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -384,20 +388,24 @@ def _size_record(what: str, metric: str, instances: int, identities: int, compar
     return {"what": what, "metric": metric, **sizes}
 
 
-def people_for(claim: Claim, pilot: Any) -> str | None:
-    """One sentence with the people that would show a claim, if the rate is what was seen; None where none can.
+def with_plan(claim: Claim, data: AnySource) -> Claim:
+    """An open claim with the people that would show it, if the rate is what was seen, among its rules.
 
     Claims that FAR or FRR is below a target which the estimate meets can be planned; the data at hand are the pilot.
+    The plan takes the place of the factor `more_identities`, as it accounts for correlated errors.
     """
     below = claim.metric in ("far", "frr") and claim.relation == "<" and claim.estimate < claim.target
     if claim.verdict != "not shown" or not below:
-        return None
+        return claim
+    if data.kind != "comparisons" or data.anonymous or len(data) > MOST_PILOT:
+        return claim
     rate: dict[str, Any] = {claim.metric: claim.estimate}
     try:
-        study = plan(**rate, upper=claim.target, level=claim.level, pilot=pilot)
+        study = plan(**rate, upper=claim.target, level=claim.level, pilot=data)
     except MatchboundError:
-        return None
-    return (
+        return claim
+    people = (
         f"Plan: {study.n_identities:,} people with {study.instances} instances each would show it with probability "
         f"{study.target.power:g} if the rate is {percent(claim.estimate)}"
     )
+    return replace(claim, rules=(*claim.rules, people), more_identities=None)

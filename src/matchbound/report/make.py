@@ -110,10 +110,7 @@ def write_report(
 
     if not isinstance(path, (str, os.PathLike)):
         raise UsageError(f"write_report takes the file to write first, then the data; got {type(path).__name__} first")
-    ending = Path(path).suffix.lower()
-    if format is None and ending not in ("", *SUFFIXES):
-        raise UsageError(f"a report is written as {', '.join(SUFFIXES)}; got {ending} (print the page for a PDF)")
-    chosen = format or SUFFIXES.get(ending, "html")
+    chosen = format or format_of(path)
     if isinstance(data, Searches):
         from matchbound.report.searches import search_document
 
@@ -125,6 +122,14 @@ def write_report(
     report = make_report(data, **options)
     write_atomically(path, render(report, chosen, terms))
     return report
+
+
+def format_of(path: str | os.PathLike[str]) -> Format:
+    """The format that the ending of a file means."""
+    ending = Path(path).suffix.lower()
+    if ending not in ("", *SUFFIXES):
+        raise UsageError(f"a report is written as {', '.join(SUFFIXES)}; got {ending} (print the page for a PDF)")
+    return SUFFIXES.get(ending, "html")
 
 
 def make_report(
@@ -248,7 +253,7 @@ def make_report(
         eer, description, recount = curve.eer(), describe(data), curve.recount
         latent = any(point.frr.method == "latent" for point in points if point.target is not None)
         own = None if method == "auto" else method
-        general = [item for item in statements if item not in of_groups]
+        general = [item[1] for item in statements if item not in of_groups]
         verdicts = judge_all(general, series, curve, level=level, method=own, failures=failures, **settings.drawing)
         groups = None
         if grouped:

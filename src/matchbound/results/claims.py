@@ -127,7 +127,7 @@ class Judged:
 
 
 def judge_all(
-    claims: Sequence[tuple[str, Statement]],
+    claims: Sequence[Statement],
     series: Sequence[ErrorRates],
     curve: RocCurve | None,
     *,
@@ -142,7 +142,7 @@ def judge_all(
     own. GFAR and GFRR need `failures`.
     """
     verdicts: list[tuple[Claim, float | None]] = []
-    for _, statement in claims:
+    for statement in claims:
         if "rates" in METRICS[statement.metric].read:
             single = statement.metric in ("far", "frr", "recall", "gfar", "gfrr")
             own = {"method": method, **options} if single else {}
