@@ -106,7 +106,7 @@ def test_compare_forms(capsys: pytest.CaptureFixture[str], files: list[str], tmp
         (["FILE", "--far", "0.1", "--frr", "0.1"], "one of --threshold, --far or --frr"),
         (["FILE", "--far", "0.1", "--method", "wilson"], "--method must be"),
         (["FILE", "--far", "0.1", "--level", "2"], "--level"),
-        (["FILE", "--threshold", "1", "--threshold", "1", "--threshold", "1"], "once, or 2 times"),
+        (["FILE", "--threshold", "1", "--threshold", "1", "--threshold", "1"], "one --threshold"),
         (["FILE", "--far", "2"], "far must lie"),
     ],
 )

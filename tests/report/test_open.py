@@ -270,9 +270,7 @@ def test_the_real_report(tmp_path: Path) -> None:
     audit_file(tmp_path / "audit.csv")
     done: list[int] = []
     settings = Settings((0.5,), (), ("sex",), ("far < 5%", "eer < 0.1%"))
-    made = make_page(READING, 0, 
-        {"file": [str(tmp_path / "audit.csv")]}, settings, lambda d, t: done.append(d)
-    )
+    made = make_page(READING, 0, {"file": [str(tmp_path / "audit.csv")]}, settings, lambda d, t: done.append(d))
     rates = mb.evaluate(mb.read(tmp_path / "audit.csv"), 0.5)
     assert percent(rates.far.estimate) in made.html
     assert 'id="groups-far"' in made.html
@@ -285,9 +283,7 @@ def test_the_real_report(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="with a point"):
             Settings.read(typed)
     with pytest.raises(UsageError, match="needs a threshold"):
-        make_page(READING, 0, 
-            {"file": [str(tmp_path / "audit.csv")]}, Settings(claim=("far < 5%",)), lambda d, t: None
-        )
+        make_page(READING, 0, {"file": [str(tmp_path / "audit.csv")]}, Settings(claim=("far < 5%",)), lambda d, t: None)
 
 
 def test_fields_say_how_files_are_read(tmp_path: Path) -> None:

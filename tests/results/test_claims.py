@@ -146,26 +146,14 @@ def test_a_true_target_is_rarely_refuted_and_a_false_one_rarely_shown() -> None:
 
 
 def test_the_sample_that_would_settle_it() -> None:
+    """One number says how many people would settle a claim: that of the plan, where there is one."""
     data = golden_table("larger")
     claim = mb.evaluate(data, 0.7).far.claim(below=0.004)
     assert claim.verdict == "not shown"
-    made = mb.plan(far=claim.estimate, upper=0.004, pilot=data)
-    assert f"{made.n_identities:,} people" in with_plan(claim, data).rules[-1]
-    assert with_plan(claim, data).more_identities is None
-    for other in (mb.evaluate(data, 0.5).far.claim(below=1e-3), mb.roc(data).eer().claim(below=0.3)):
-        assert with_plan(other, data) is other, "no sample is expected to show it"
-
-
-def test_a_plan_takes_the_place_of_the_factor():
-    """One number says how many people would settle a claim: that of the plan, where there is one."""
-    from matchbound.cli.command import with_plans
-
-    data = mb.demo_data(n_identities=40).comparisons()
-    rate = mb.evaluate(data, 0.6).frr
-    claim = rate.claim(below=0.5 * (rate.estimate + rate.upper_bound()))
-    assert claim.verdict == "not shown"
     assert "times as many identities" in claim.reason
-    ((planned, _),) = with_plans([(claim, None)], data)
-    assert any("people with" in rule for rule in planned.rules)
+    planned, made = with_plan(claim, data), mb.plan(far=claim.estimate, upper=0.004, pilot=data)
+    assert f"{made.n_identities:,} people" in planned.rules[-1]
     assert "times as many" not in planned.reason
     assert planned.verdict == claim.verdict
+    for other in (mb.evaluate(data, 0.5).far.claim(below=1e-3), mb.roc(data).eer().claim(below=0.3)):
+        assert with_plan(other, data) is other, "no sample is expected to show it"
