@@ -14,7 +14,6 @@ import matchbound as mb
 import naive_curves
 from matchbound.counting.recount import OfComparisons, tally_comparisons
 from matchbound.counts.cells import Cells, whole_pairs
-from matchbound.counts.curve import sums_of
 from naive_scale import assert_is_loop, tally_by_loop
 from strategies import Row, comparisons, tables
 
@@ -59,9 +58,15 @@ def test_sums_at_points_of_a_curve_are_those_of_all_steps(rows: list[Row], dista
         return
     curve = OfComparisons(source).curve()
     points = np.arange(curve.thresholds.size)
-    alone, steps = sums_of(curve.tally_at(points)), curve.sums
-    for name, values in vars(steps).items():
-        np.testing.assert_array_equal(getattr(alone, name), values, err_msg=name)
+    alone, sums = curve.tally_at(points), curve.sums
+    impostor, genuine = alone.impostor, alone.genuine
+    np.testing.assert_array_equal(sums.ss, (impostor.errors**2).sum(axis=1))
+    np.testing.assert_array_equal(sums.sm, impostor.errors @ impostor.comparisons)
+    np.testing.assert_array_equal((sums.nn, sums.nm), (impostor.sum_nn, impostor.sum_nm))
+    np.testing.assert_array_equal(sums.ee, (genuine.errors**2).sum(axis=1))
+    np.testing.assert_array_equal(sums.eg, genuine.errors @ genuine.comparisons)
+    squares = [float(each @ each) for each in (impostor.comparisons, genuine.comparisons)]
+    assert [sums.mm, sums.pair_mm, sums.gg] == [squares[0], impostor.sum_mm, squares[1]]
 
 
 @given(tables())

@@ -20,7 +20,7 @@ from matchbound.counting.recount import OfComparisons
 from matchbound.results.interval import Interval
 from matchbound.results.roc import RocCurve
 from matchbound.stats.curve import influence as curves_influence
-from matchbound.stats.curve.bootstrap import curve_draws, curve_replicates, self_comparisons
+from matchbound.stats.curve.bootstrap import curve_draws, curve_replicates, self_comparisons, step_reader
 from matchbound.stats.curve.rates import area_terms
 from matchbound.stats.curve.smooth import smooth_rates
 from matchbound.stats.resampling import Scheme
@@ -40,7 +40,8 @@ def test_replicates_equal_the_naive_weighted_curve(rows: list[Row], method: str,
     except mb.DataError:
         assume(False)
     targets = np.array([float(t) for t in TARGETS])
-    made = curve_replicates(tally, Scheme(method), 5, seed, far_targets=targets, frr_targets=targets[::-1])
+    reader = step_reader(tally, Scheme(method), targets, targets[::-1])
+    made = curve_replicates(tally, Scheme(method), 5, seed, reader)
     genuine, impostor = naive.split(rows)
     names = tally.identities.tolist()
     copies = self_comparisons(tally)
@@ -85,14 +86,8 @@ def test_two_level_draws_each_copy_of_an_identity_from_its_own_comparisons() -> 
     curve = quiet(data)
     point = curve.at_far(0.1)
     rates = mb.evaluate(data, point.threshold)
-    draws = curve_replicates(
-        OfComparisons(data).curve(),
-        Scheme("two-level"),
-        1500,
-        3,
-        far_targets=np.array([0.1]),
-        frr_targets=np.array([0.2]),
-    )
+    steps, scheme = OfComparisons(data).curve(), Scheme("two-level")
+    draws = curve_replicates(steps, scheme, 1500, 3, step_reader(steps, scheme, np.array([0.1]), np.array([0.2])))
     fixed = rates.frr.bootstrap("two-level", 4000, 0)
     # FRR@FAR moves with both rates; its spread is at least that of FRR at the fixed threshold less their overlap
     assert draws.frr.std() == pytest.approx(fixed.replicates.std(), rel=0.35)

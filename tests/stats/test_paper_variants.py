@@ -18,7 +18,7 @@ from conftest import golden_table
 from matchbound.cli import main
 from matchbound.planning.protocol import score_protocol
 from matchbound.results.number import scheme_of
-from matchbound.stats.curve.bootstrap import curve_draws, curve_replicates
+from matchbound.stats.curve.bootstrap import curve_draws, curve_replicates, step_reader
 from matchbound.stats.fixed_sizes import kept_share, pooled_sizes
 from matchbound.stats.intervals import agresti_coull, jeffreys, normal_quantile
 from matchbound.stats.resampling import Scheme, identity_weights
@@ -171,7 +171,7 @@ def test_copies_in_curves_at_one_far(seed: int) -> None:
     scheme = Scheme("vertex")
     (draw,) = curve_draws(curve, scheme, 6, seed, lambda one: one, 1)
     target = np.array([0.2])
-    made = curve_replicates(curve, scheme, 6, seed, far_targets=target, frr_targets=np.empty(0))
+    made = curve_replicates(curve, scheme, 6, seed, step_reader(curve, scheme, target, np.empty(0)))
     listed = data.comparisons()
     for b in range(6):
         weight = draw.weights[b]

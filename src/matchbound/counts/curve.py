@@ -8,7 +8,7 @@ counts once, units are identity pairs and identities, not comparisons (`UnitCurv
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -42,9 +42,6 @@ class CurveSums:
     mm: int
     pair_mm: int
     gg: int
-
-    def take(self, points: IntArray) -> CurveSums:
-        return replace(self, **{name: getattr(self, name)[points] for name in ("ss", "sm", "nn", "nm", "ee", "eg")})
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,11 +128,6 @@ class CurveTally:
             sizes = np.where(made > 0, self.instances, 0)
         return CurvePart(self.false_matches, made, sizes, 2)
 
-    @property
-    def trials(self) -> tuple[int, int]:
-        """Impostor and genuine comparisons, which bound how many independent trials a rate can be worth."""
-        return self.n_impostor, self.n_genuine
-
     @cached_property
     def similarity(self) -> FloatArray:
         """The thresholds with large meaning "same", decreasing, shape (K,)."""
@@ -143,7 +135,7 @@ class CurveTally:
 
     @cached_property
     def sums(self) -> CurveSums:
-        """The sums behind the variances at every threshold."""
+        """The sums behind the variances at every threshold, of a curve with every step."""
         raise NotImplementedError
 
     def tally_at(self, points: IntArray) -> Tally:
@@ -299,23 +291,6 @@ def running_sums(
     return CurveSums(ss, sm, nn, nm, gg - 2 * hg + hh, gg - hg, int(m @ m), 2 * int(pair_units @ pair_units), gg)
 
 
-def sums_of(tally: Tally) -> CurveSums:
-    """The sums behind the variances at the thresholds of a tally."""
-    impostor, genuine = tally.impostor, tally.genuine
-    m, g = impostor.comparisons, genuine.comparisons
-    return CurveSums(
-        ss=np.einsum("ki,ki->k", impostor.errors, impostor.errors),
-        sm=impostor.errors @ m,
-        nn=impostor.sum_nn,
-        nm=impostor.sum_nm,
-        ee=np.einsum("ki,ki->k", genuine.errors, genuine.errors),
-        eg=genuine.errors @ g,
-        mm=int(m.astype(object) @ m),
-        pair_mm=impostor.sum_mm,
-        gg=int(g.astype(object) @ g),
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class SteppedCurve(CurveTally):
     """A curve at the thresholds of a tally, from the strictest to the most lenient, for data too large to sort."""
@@ -329,10 +304,6 @@ class SteppedCurve(CurveTally):
         g = self.genuine_comparisons
         own: FloatArray = falls[0].sum() * g - falls[0] @ self.tally.genuine.errors
         return own, falls[1] @ self.tally.impostor.errors, None
-
-    @cached_property
-    def sums(self) -> CurveSums:
-        return sums_of(self.tally)
 
     def tally_at(self, points: IntArray) -> Tally:
         return self.tally.take(points)
@@ -390,14 +361,9 @@ class UnitCurve(CurveTally):
         """The same with each comparison weighing 1/g_i or 1/m_ij."""
         return self.pooled.summed(genuine, impostor, (self.genuine_weights, self.impostor_weights))
 
-    @property
-    def trials(self) -> tuple[int, int]:
-        """Impostor and genuine comparisons behind the units."""
-        return self.pooled.trials
-
     def tally_at(self, points: IntArray) -> Tally:
         """Σ_j y_ij and y_i of each identity at some of the thresholds, with the sums of pairs; float64."""
-        curve, size, sums = self.pooled, self.n_identities, self.sums.take(points)
+        curve, size, sums = self.pooled, self.n_identities, self.sums
         matched, accepted = np.zeros((2, points.size, size))
         for row, k in enumerate(points):
             stop, reached = int(curve.false_matches[k]), int(curve.genuine_matches[k])
@@ -412,7 +378,7 @@ class UnitCurve(CurveTally):
             self.thresholds[points],
             self.distance,
             GenuineTally(self.genuine_comparisons, **shares),
-            ImpostorTally(self.impostor_comparisons, matched, sums.pair_mm, sums.nm, sums.nn),  # type: ignore[arg-type]
+            ImpostorTally(self.impostor_comparisons, matched, sums.pair_mm, sums.nm[points], sums.nn[points]),  # type: ignore[arg-type]
         )
 
     @cached_property

@@ -29,10 +29,10 @@ from matchbound.results.number import (
 )
 from matchbound.stats.curve import influence as curves_influence
 from matchbound.stats.curve import union as curves_union
-from matchbound.stats.curve.bootstrap import CURVE_BOOTSTRAPS, CurveReplicates, curve_replicates
+from matchbound.stats.curve.bootstrap import CURVE_BOOTSTRAPS, CurveReplicates, curve_replicates, step_reader
 from matchbound.stats.curve.influence import EffectiveRate, wilson_t
 from matchbound.stats.curve.rates import area_terms
-from matchbound.stats.curve.smooth import SMOOTHS, Smooth, smooth_rates, smooth_replicates
+from matchbound.stats.curve.smooth import SMOOTHS, Smooth, smooth_rates, smooth_reader
 from matchbound.stats.resampling import Scheme, instance_counts, seed_of
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ class OperatingPoint(CurveStatistic):
 
     @cached_property
     def _rate(self) -> EffectiveRate:
-        return curves_influence.point_rate(self.curve, self.index, self.given)
+        return curves_influence.point_rate(self.curve, self.index, self.metric, self.estimate)
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -268,7 +268,7 @@ class Eer(CurveStatistic):
 
     @cached_property
     def _rate(self) -> EffectiveRate:
-        return curves_influence.eer_rate(self.curve, self.index, self.estimate)
+        return curves_influence.point_rate(self.curve, self.index, "eer", self.estimate)
 
     def latent_limits(self, models: RateModels, deviates: tuple[float, float]) -> tuple[float, float]:
         from matchbound.stats.budget import eer_limits
@@ -324,9 +324,10 @@ def replicates(
     smooth = left.pop("smooth", None)
     sizes = instance_counts(curve.instances, curve.genuine_comparisons)
     scheme = scheme_of(method, n_resamples, left, sizes)
-    drawing: dict[str, Any] = {"far_targets": far_targets, "frr_targets": frr_targets, "workers": workers}
-    whole = curve.with_rows()
+    whole, targets = curve.with_rows(), (far_targets, frr_targets)
     if smooth is None:
-        return scheme, curve_replicates(whole, scheme, n_resamples, seed, **drawing)
-    model: Smooth = named(smooth, SMOOTHS, "smooth")  # type: ignore[assignment]
-    return scheme, smooth_replicates(whole, model, scheme, n_resamples, seed, **drawing)
+        read = step_reader(whole, scheme, *targets)
+    else:
+        model: Smooth = named(smooth, SMOOTHS, "smooth")  # type: ignore[assignment]
+        read = smooth_reader(whole, model, scheme, *targets)
+    return scheme, curve_replicates(whole, scheme, n_resamples, seed, read, workers)

@@ -33,11 +33,10 @@ from matchbound.show.terms import Terms, speaking
 from matchbound.stats.curve.bootstrap import CURVE_BOOTSTRAPS
 from matchbound.stats.curve.influence import band_grid, band_limits
 from matchbound.stats.curve.rates import (
-    CurveVariances,
     area_terms,
     count_within,
     crossing,
-    curve_variances,
+    curve_variance,
     index_at_far,
     index_at_frr,
 )
@@ -369,19 +368,15 @@ class RocCurve(Judged, Shown):
     # The same, in the words of ISO/IEC 19795-1.
     fmr, fnmr = far, frr
 
-    @property
+    @cached_property
     def far_variance(self) -> FloatArray:
         """Plug-in variance of FAR at each threshold, shape (K,). It can be negative in small samples."""
-        return self._variances.far
-
-    @property
-    def frr_variance(self) -> FloatArray:
-        """Plug-in variance of FRR at each threshold, shape (K,)."""
-        return self._variances.frr
+        return curve_variance(self.tally, "far")
 
     @cached_property
-    def _variances(self) -> CurveVariances:
-        return curve_variances(self.tally, self.tally.sums)
+    def frr_variance(self) -> FloatArray:
+        """Plug-in variance of FRR at each threshold, shape (K,)."""
+        return curve_variance(self.tally, "frr")
 
     def points(self) -> list[OperatingPoint | Eer]:
         """What is usually reported together: FRR at FAR 1e-2 … 1e-6 as the data support, at FAR 0, and EER.

@@ -20,7 +20,6 @@ from matchbound.stats.resampling import Scheme, copies_compared, in_blocks, inst
 CURVE_BOOTSTRAPS = ("vertex", "double-or-nothing", "subsets", "two-level")
 
 T = TypeVar("T")
-Groups = tuple[tuple[IntArray, NDArray[Any]], tuple[IntArray, NDArray[Any]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,26 +48,15 @@ class Draw:
     rng: np.random.Generator
 
 
+# What makes curves of a block of draws and reads them.
+Reader = Callable[[Draw], CurveReplicates]
+
+
 def curve_replicates(
-    curve: SortedCurve,
-    scheme: Scheme,
-    n_resamples: int,
-    seed: int,
-    *,
-    far_targets: FloatArray,
-    frr_targets: FloatArray,
-    workers: int = 1,
+    curve: SortedCurve, scheme: Scheme, n_resamples: int, seed: int, read: Reader, workers: int = 1
 ) -> CurveReplicates:
-    """Bootstrap curves, read at FAR targets and FRR targets, float64 arrays of shapes (L,) and (M,)."""
-    groups = (_members(curve, True), _members(curve, False)) if scheme.method == "two-level" else None
-
-    def one(draw: Draw) -> CurveReplicates:
-        return _read(curve, draw, groups, far_targets, frr_targets)
-
-    return joined(curve_draws(curve, scheme, n_resamples, seed, one, workers))
-
-
-def joined(parts: list[CurveReplicates]) -> CurveReplicates:
+    """Bootstrap curves, read by `step_reader` or by that of a smooth model."""
+    parts = curve_draws(curve, scheme, n_resamples, seed, read, workers)
     columns = ([getattr(part, name) for part in parts] for name in ("frr", "far", "eer", "auc"))
     return CurveReplicates(*map(np.concatenate, columns))
 
@@ -116,40 +104,33 @@ def impostor_totals(curve: SortedCurve, draw: Draw, value: FloatArray | None = N
     return np.asarray(totals + draw.extra * float(curve.n_impostor if value is None else value.sum()))
 
 
-def _read(
-    curve: SortedCurve, draw: Draw, groups: Groups | None, far_targets: FloatArray, frr_targets: FloatArray
-) -> CurveReplicates:
-    """Walk and read the curve of each replicate of a block."""
+def step_reader(curve: SortedCurve, scheme: Scheme, far_targets: FloatArray, frr_targets: FloatArray) -> Reader:
+    """Walk the curve of each replicate, and read it at FAR and FRR targets, shapes (L,) and (M,)."""
     from matchbound.kernels.sweep import cumulate_pairs, curve_area, draw_within, read_curve
 
-    rows = draw.weights.shape[0]
-    frr, far = np.empty((rows, far_targets.size)), np.empty((rows, frr_targets.size))
-    eer, auc = np.empty(rows), np.empty(rows)
-    matched, accepted = np.empty(curve.n_impostor + 1), np.zeros(curve.n_genuine + 1)
-    seeds = draw.rng.integers(0, 2**64, (rows, 2), dtype=np.uint64) if groups is not None else None
-    for b in range(rows):
-        weight = draw.weights[b]
-        if groups is not None and seeds is not None:
-            matched[0] = 0.0
-            for (starts, members), seed, out in zip(groups, seeds[b], (matched, accepted), strict=True):
+    groups = [_members(curve, impostor) for impostor in (True, False)] if scheme.method == "two-level" else []
+
+    def read(draw: Draw) -> CurveReplicates:
+        rows = draw.weights.shape[0]
+        frr, far = np.empty((rows, far_targets.size)), np.empty((rows, frr_targets.size))
+        eer, auc = np.empty(rows), np.empty(rows)
+        matched, accepted = np.zeros(curve.n_impostor + 1), np.zeros(curve.n_genuine + 1)
+        seeds = draw.rng.integers(0, 2**64, (rows, len(groups)), dtype=np.uint64)
+        for b in range(rows):
+            weight, extra = draw.weights[b], float(draw.extra[b])
+            for (starts, members), seed, out in zip(groups, seeds[b], (matched, accepted), strict=False):
                 counts = np.zeros(out.size - 1, dtype=np.int32)
                 draw_within(weight, starts, members, seed, counts)
                 np.cumsum(counts, out=out[1:])
-        else:
-            cumulate_pairs(*curve.compact, weight, draw.additive, matched)
-            np.cumsum(weight[curve.owner], out=accepted[1:])
-        extra = float(draw.extra[b])
-        eer[b] = read_curve(
-            matched,
-            extra,
-            accepted,
-            curve.false_matches,
-            curve.genuine_matches,
-            (far_targets, frr_targets),
-            (frr[b], far[b]),
-        )
-        auc[b] = curve_area(matched, extra, accepted, *curve.genuine_ranks)
-    return CurveReplicates(frr, far, eer, auc)
+            if not groups:
+                cumulate_pairs(*curve.compact, weight, draw.additive, matched)
+                np.cumsum(weight[curve.owner], out=accepted[1:])
+            steps, places = (curve.false_matches, curve.genuine_matches), (frr[b], far[b])
+            eer[b] = read_curve(matched, extra, accepted, *steps, (far_targets, frr_targets), places)
+            auc[b] = curve_area(matched, extra, accepted, *curve.genuine_ranks)
+        return CurveReplicates(frr, far, eer, auc)
+
+    return read
 
 
 def _members(curve: SortedCurve, impostor: bool) -> tuple[IntArray, NDArray[Any]]:

@@ -15,16 +15,16 @@ the pointwise one at c (made as much larger as t is than z) standard errors.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counts.curve import CurveTally, sums_of
-from matchbound.stats.curve.rates import AreaTerms, curve_variances, index_at_far
+from matchbound.counts.curve import CurveTally
+from matchbound.stats.curve.rates import AreaTerms, index_at_far
 from matchbound.stats.dyadic import DyadicSums, bias_factors, effective_number
 from matchbound.stats.intervals import effective_n, effective_trials, ndtr, ndtri, t_quantile, wilson, wilson_limits
 from matchbound.stats.resampling import block_rng
+from matchbound.stats.variance import plug_in
 
 # Bandwidth, in probits of FAR, of the straight line whose slope is the curve's slope.
 SLOPE_BANDWIDTH = 0.75
@@ -87,7 +87,7 @@ def point_influence(curve: CurveTally, points: IntArray) -> PointInfluence:
         far_rate=p,
         frr=(tally.genuine.errors - q[:, None] * curve.genuine_comparisons) / t,
         far=(tally.impostor.errors - p[:, None] * curve.impostor_comparisons) / n,
-        far_variance=curve_variances(curve, sums_of(tally), points).far,
+        far_variance=np.array([plug_in(tally.impostor, k) for k in range(points.size)]),
         slope=curve_slopes(curve, points),
         identities=effective_number(curve.genuine_comparisons),
     )
@@ -120,32 +120,35 @@ def curve_slopes(curve: CurveTally, points: IntArray) -> FloatArray:
         return np.asarray(np.maximum(-slope, 0.0) * np.exp(0.5 * (centre * centre - level * level)))
 
 
-def point_rate(curve: CurveTally, index: int, given: str) -> EffectiveRate:
-    """FRR@FAR (`given` is ``"far"``) or FAR@FRR at a point of the curve, with its effective number of trials.
+def rate_shares(metric: str, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What a unit of FRR and of FAR at a fixed threshold moves FRR@FAR, FAR@FRR or EER by, at slopes λ."""
+    one = np.ones_like(slope)
+    if metric == "eer":
+        share = 1.0 / (1.0 + slope)
+        return share, 1.0 - share
+    if metric == "frr@far":
+        return one, slope
+    return np.divide(1.0, slope, out=np.zeros_like(slope), where=slope > 0), one
 
-    V/(q(1−q)), the reciprocal of the effective number, is averaged geometrically over neighbouring FARs (half to twice
-    the target): a few identities make it noisy at a single threshold.
+
+def point_rate(curve: CurveTally, index: int, metric: str, estimate: float) -> EffectiveRate:
+    """FRR@FAR or FAR@FRR at a point of the curve, or EER at the nearest one, with its effective number of trials.
+
+    V/(q(1−q)), the reciprocal of the effective number of a point, is averaged geometrically over neighbouring FARs
+    (half to twice the target): a few identities make it noisy at a single threshold.
     """
-    terms = point_influence(curve, _neighbours(curve, index))
-    ones = np.ones(terms.slope.size)
-    if given == "far":
-        q = float(curve.false_nonmatches[index] / curve.n_genuine)
-        variance = terms.variance(ones, terms.slope, False)
-        return _pooled(q, terms.frr_rate, variance, curve.part("frr").floor, curve.trials[1], terms.identities)
-    p = float(curve.false_matches[index] / curve.n_impostor)
-    inverse = np.divide(1.0, terms.slope, out=np.zeros_like(terms.slope), where=terms.slope > 0)
-    variance = terms.variance(inverse, ones, False)
-    return _pooled(p, terms.far_rate, variance, curve.part("far").floor, curve.trials[0], terms.identities)
-
-
-def eer_rate(curve: CurveTally, index: int, estimate: float) -> EffectiveRate:
-    """EER, with FRR and FAR weighing 1/(1+λ) and λ/(1+λ) at the point nearest to the crossing."""
-    terms = point_influence(curve, np.array([index]))
-    share = 1.0 / (1.0 + terms.slope)
-    variance = terms.variance(share, 1.0 - share, True)
-    middle = share * terms.frr_rate + (1.0 - share) * terms.far_rate
-    floor = max(min(curve.part(metric).floor for metric in ("far", "frr")), 1.0)
-    return _pooled(estimate, middle, variance, floor, sum(curve.trials), terms.identities)
+    eer, counted, floors = metric == "eer", curve.counted, [curve.part(kind).floor for kind in ("far", "frr")]
+    terms = point_influence(curve, np.array([index]) if eer else _neighbours(curve, index))
+    shares = rate_shares(metric, terms.slope)
+    variance = terms.variance(*shares, corrected=eer)
+    if eer:
+        rates, floor = shares[0] * terms.frr_rate + shares[1] * terms.far_rate, max(min(floors), 1)
+        count = counted.n_impostor + counted.n_genuine
+    elif metric == "frr@far":
+        rates, floor, count = terms.frr_rate, floors[1], counted.n_genuine
+    else:
+        rates, floor, count = terms.far_rate, floors[0], counted.n_impostor
+    return _pooled(estimate, rates, variance, floor, count, terms.identities)
 
 
 def area_rate(curve: CurveTally, terms: AreaTerms) -> EffectiveRate:
@@ -210,14 +213,14 @@ def band_limits(
     place = place.reshape(-1)
     terms = point_influence(curve, points)
     variance = terms.variance(np.ones(points.size), terms.slope, simultaneous)
-    n = np.minimum(effective_trials(terms.frr_rate, variance, curve.part("frr").floor), curve.trials[1])
+    n = np.minimum(effective_trials(terms.frr_rate, variance, curve.part("frr").floor), curve.counted.n_genuine)
     freedom = max(terms.identities - 1.0, 1.0)
     tail = (1.0 - level) / 2.0
     critical = t_quantile(tail, freedom)
     if simultaneous:
         psi = terms.frr + terms.slope[:, None] * terms.far
         widest = _sup_quantile(psi, level, n_resamples, seed)
-        critical = t_quantile(NormalDist().cdf(min(-widest, NormalDist().inv_cdf(tail))), freedom)
+        critical = t_quantile(min(float(ndtr(-widest)), tail), freedom)
     n, q = _smooth(n, points.size)[place], terms.frr_rate[place]
     low, high = wilson_limits(q, n, critical)
     if simultaneous:  # FRR falls while FAR rises, so a limit at one FAR is a limit at those beside it

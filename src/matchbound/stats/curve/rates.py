@@ -16,18 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counts.curve import CurveSums, CurveTally
+from matchbound.counts.curve import CurveTally
+from matchbound.stats.variance import plug_in
 
 # A rate is "at most f" when it is at most f times this: 3/10 is at most 0.3, however it was rounded.
 SLACK = 1.0 + 1e-12
-
-
-@dataclass(frozen=True, eq=False)
-class CurveVariances:
-    """Plug-in variances at every threshold; float64 arrays, shape (K,). FAR's can be negative in small samples."""
-
-    far: FloatArray
-    frr: FloatArray
 
 
 @dataclass(frozen=True)
@@ -38,21 +31,19 @@ class Crossing:
     index: int
 
 
-def curve_variances(curve: CurveTally, sums: CurveSums, points: IntArray | slice = slice(None)) -> CurveVariances:
-    """Variances at some points of a curve (all unless given) from their sums ("every threshold at once").
+def curve_variance(curve: CurveTally, metric: str) -> FloatArray:
+    """Plug-in variances of FAR or FRR at every threshold, shape (K,). FAR's can be negative in small samples.
 
     FAR: (4R − 2Q)/N2² with R = ΣS² − 2pΣSm + p²Σm_i² and Q = Σn² − 2pΣnm + p²Σm_ij². FRR: Σ(e_i − q·g_i)²/T².
     """
-    n, t = curve.n_impostor, curve.n_genuine
-    far = _ratio_variance(
-        _combine(4, sums.ss, -2, sums.nn),
-        _combine(4, sums.sm, -2, sums.nm),
-        4 * sums.mm - 2 * sums.pair_mm,
-        curve.false_matches[points],
-        n,
-        4 * n**2,
-    )
-    return CurveVariances(far, _ratio_variance(sums.ee, sums.eg, sums.gg, curve.false_nonmatches[points], t, t**2))
+    if not curve.every_step:
+        part = curve.tally_at(np.arange(curve.thresholds.size)).part(metric)
+        return np.array([plug_in(part, k) for k in range(curve.thresholds.size)])
+    sums, n, t = curve.sums, curve.n_impostor, curve.n_genuine
+    if metric == "frr":
+        return _ratio_variance(sums.ee, sums.eg, sums.gg, curve.false_nonmatches, t, t**2)
+    a, b = _combine(4, sums.ss, -2, sums.nn), _combine(4, sums.sm, -2, sums.nm)
+    return _ratio_variance(a, b, 4 * sums.mm - 2 * sums.pair_mm, curve.false_matches, n, 4 * n**2)
 
 
 def _combine(u: int, x: IntArray, v: int, y: IntArray) -> NDArray[Any]:

@@ -16,7 +16,8 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.counts.curve import SortedCurve
 from matchbound.errors import DataError, UsageError
-from matchbound.stats.curve.bootstrap import CurveReplicates, Draw, curve_draws, impostor_totals, joined
+from matchbound.stats.curve.bootstrap import CurveReplicates, Draw, Reader, impostor_totals
+from matchbound.stats.curve.rates import crossing
 from matchbound.stats.intervals import ndtr
 from matchbound.stats.resampling import Scheme
 
@@ -42,12 +43,7 @@ class SmoothRates:
 
     def eer(self) -> FloatArray:
         """Where the curves cross FAR = FRR, shape (B,)."""
-        gap = self.far - self.frr
-        k = np.maximum(np.argmax(gap >= 0.0, axis=1), 1)
-        row = np.arange(gap.shape[0])
-        before, after = -gap[row, k - 1], gap[row, k]
-        share = before / (before + after)
-        return np.asarray(self.far[row, k - 1] + (self.far[row, k] - self.far[row, k - 1]) * share)
+        return np.array([crossing(far, frr).estimate for far, frr in zip(self.far, self.frr, strict=True)])
 
     def auc(self) -> FloatArray:
         height = 2.0 - self.frr[:, 1:] - self.frr[:, :-1]
@@ -67,31 +63,23 @@ def smooth_rates(curve: SortedCurve, model: Smooth) -> SmoothRates:
     return _normal_rates(*sides)
 
 
-def smooth_replicates(
-    curve: SortedCurve,
-    model: Smooth,
-    scheme: Scheme,
-    n_resamples: int,
-    seed: int,
-    *,
-    far_targets: FloatArray,
-    frr_targets: FloatArray,
-    workers: int = 1,
-) -> CurveReplicates:
-    """Bootstrap replicates of the smoothed curve. Identities are drawn as for the curve of steps."""
+def smooth_reader(
+    curve: SortedCurve, model: Smooth, scheme: Scheme, far_targets: FloatArray, frr_targets: FloatArray
+) -> Reader:
+    """Smooth the curve of each replicate, and read it. Identities are drawn as for the curve of steps."""
     if scheme.method == "two-level":
         raise UsageError("smoothed curves go with method='vertex', 'double-or-nothing' or 'subsets'")
     impostor, genuine = _row_scores(curve, model)
     grid = _Grid.of(genuine, impostor) if model == "kernel" else None
 
-    def one(draw: Draw) -> CurveReplicates:
+    def read(draw: Draw) -> CurveReplicates:
         if grid is not None:
             rates = grid.rates(*_weighted_histograms(curve, draw, grid, impostor, genuine))
         else:
             rates = _normal_rates(*_weighted_moments(curve, draw, impostor, genuine))
         return rates.read(far_targets, frr_targets)
 
-    return joined(curve_draws(curve, scheme, n_resamples, seed, one, workers))
+    return read
 
 
 def _row_scores(curve: SortedCurve, model: Smooth) -> tuple[FloatArray, FloatArray]:

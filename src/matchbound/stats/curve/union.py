@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from matchbound.counts.curve import CurveTally
-from matchbound.stats.curve.rates import SLACK, curve_variances, index_at_far
+from matchbound.stats.curve.rates import SLACK, index_at_far
 from matchbound.stats.intervals import effective_n, wald, wilson
+from matchbound.stats.variance import plug_in
 
 # The level of FAR's interval, 1 − α_FAR, in the authors' program.
 LEVEL_FAR = 0.9
@@ -27,9 +28,7 @@ def union_limits(
     """
 
     def limits(metric: str, k: int, tail: float) -> tuple[float, float]:
-        point = np.array([k])
-        variances = curve_variances(curve, curve.sums.take(point), point)
-        estimate, variance = float(getattr(curve, metric)[k]), float(getattr(variances, metric)[0])
+        estimate, variance = float(getattr(curve, metric)[k]), plug_in(curve.tally_at(np.array([k])).part(metric), 0)
         if base == "wald":
             return wald(estimate, variance, min(tail, 0.5))
         return wilson(estimate, effective_n(estimate, variance, curve.part(metric).floor), min(tail, 0.5))
