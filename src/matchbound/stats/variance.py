@@ -32,7 +32,7 @@ def residual_sums(part: Part, k: int) -> tuple[Any, Any]:
     """(R, Q) at threshold k; exact for whole numbers. Q is 0 for genuine comparisons."""
     errors, comparisons = part.errors[k], part.comparisons
     p: Any = errors.sum() / comparisons.sum()
-    if comparisons.dtype.kind == "f":  # shares of units are no whole numbers
+    if errors.dtype.kind == "f":  # shares of units are no whole numbers
         excess = errors - p * comparisons
         r = float(excess @ excess)
     else:
@@ -41,7 +41,7 @@ def residual_sums(part: Part, k: int) -> tuple[Any, Any]:
         r += p * p * exact_dot(comparisons, comparisons)
     if not isinstance(part, ImpostorTally):
         return r, 0 * r
-    number = float if comparisons.dtype.kind == "f" else int
+    number = float if errors.dtype.kind == "f" else int
     return r, number(part.sum_nn[k]) - 2 * p * number(part.sum_nm[k]) + p * p * number(part.sum_mm)
 
 
@@ -135,7 +135,7 @@ def rate_of_part(part: Part, k: int, identities: float, alone: float = 1.0) -> U
     within, sharing = float(r), 0.0
     if isinstance(part, ImpostorTally):
         within, sharing = float(q) / 2.0, float(made @ made) - float(part.sum_mm)
-    whole = part.comparisons.dtype.kind != "f"
+    whole = part.errors.dtype.kind != "f"
     excess = _excess(part.errors[k], part.comparisons) if whole else part.errors[k] - p * made
     return UnitRate(part.total, p, plug_in(part, k), alone, sharing, made, excess, within, identities)
 
