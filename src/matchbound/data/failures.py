@@ -107,14 +107,12 @@ class Failures:
     @property
     def fte(self) -> float:
         """The failure-to-enrol rate."""
-        failed, total = self.fte_counts
-        return failed / total if total else 0.0
+        return self.fte_counts[0] / max(self.fte_counts[1], 1)
 
     @property
     def fta(self) -> float:
         """The failure-to-acquire rate."""
-        failed, total = self.fta_counts
-        return failed / total if total else 0.0
+        return self.fta_counts[0] / max(self.fta_counts[1], 1)
 
 
 def _column(name: str, values: ArrayLike | None, default: NDArray[Any]) -> NDArray[Any]:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -34,7 +33,7 @@ from matchbound.files.opening import open_input
 from matchbound.files.writing import whole_file
 from matchbound.notes import Note
 from matchbound.readers.containers import load_table
-from matchbound.readers.roles import check_names
+from matchbound.readers.roles import WORDS, check_names
 from matchbound.results.interval import check_whole
 from matchbound.show.records import is_formula
 from matchbound.show.shown import Shown
@@ -44,11 +43,6 @@ Order = Literal["random", "given"]
 
 # Identity pairs that are worked on at a time.
 _BLOCK = 1 << 20
-# Rows of a file that are written at a time.
-_ROWS = 1 << 18
-_IDENTITY = ("identity", "id", "subject", "subject_id", "person", "person_id", "speaker", "speaker_id", "label")
-_INSTANCE = ("instance", "instance_id", "image", "file", "filename", "path", "recording", "utterance", "sample")
-
 # Comparisons times instance pairs of an identity pair up to which later rounds are walked through one by one.
 _WALK = 2_000_000_000
 
@@ -96,6 +90,7 @@ class Protocol(Shown):
         path, scores
             Where to, and the comparisons scored (`score_protocol`), which makes the file one that `read` takes.
         """
+        import pyarrow as pa
         from pyarrow import csv, parquet
 
         target = Path(path)
@@ -107,17 +102,20 @@ class Protocol(Shown):
             raise UsageError(f"scores has {len(scores)} comparisons and the protocol {len(self)}; they must agree")
         if target.suffix.lower() == ".csv":
             self._warn_of_formulas(target.name)
+        # names are positions in a dictionary, so that a long protocol is never held as text
+        people = pa.array(self.identity)
+        names = pa.array(np.arange(self.identity.size) if self.instance is None else self.instance)
+        columns: dict[str, Any] = {}
+        for side, places in (("a", self.first), ("b", self.second)):
+            columns[f"id_{side}"] = pa.DictionaryArray.from_arrays(places, people)
+            columns[f"instance_{side}"] = pa.DictionaryArray.from_arrays(places, names)
+        if scores is not None:
+            columns["distance" if scores.distance else "score"] = scores.score
         with whole_file(target) as place:
-            batches = self._batches(scores)
-            head = next(batches)
             if target.suffix.lower() == ".csv":
-                writer = csv.CSVWriter(place, head.schema, write_options=csv.WriteOptions(quoting_style="needed"))
+                csv.write_csv(pa.table(columns), place, csv.WriteOptions(quoting_style="needed"))
             else:
-                writer = parquet.ParquetWriter(place, head.schema)
-            with writer:
-                writer.write_batch(head)
-                for batch in batches:
-                    writer.write_batch(batch)
+                parquet.write_table(pa.table(columns), place, store_schema=False)
         return target
 
     def _warn_of_formulas(self, file: str) -> None:
@@ -130,21 +128,6 @@ class Protocol(Shown):
                 "programs only, or write .parquet"
             )
             warnings.warn(Note("formula", text), MatchboundWarning, stacklevel=3)
-
-    def _batches(self, scores: Comparisons | None) -> Iterator[Any]:
-        """Record batches of the file, so that a long protocol is never held as text."""
-        import pyarrow as pa
-
-        identity = pa.array(self.identity)
-        instance = pa.array(np.arange(self.identity.size) if self.instance is None else self.instance)
-        for start in range(0, len(self), _ROWS):
-            rows = slice(start, start + _ROWS)
-            columns: dict[str, Any] = {}
-            for side, places in (("a", self.first), ("b", self.second)):
-                columns |= {f"id_{side}": identity.take(places[rows]), f"instance_{side}": instance.take(places[rows])}
-            if scores is not None:
-                columns["distance" if scores.distance else "score"] = pa.array(scores.score[rows])
-            yield pa.RecordBatch.from_pydict(columns)
 
     @cached_property
     def _codes(self) -> tuple[LabelArray, IntArray]:
@@ -494,8 +477,9 @@ def read_instances(path: str | os.PathLike[str]) -> tuple[LabelArray, LabelArray
     table = load_table(open_input(path))
     check_names(table.names, table.source)
     names = {name.strip().lower(): name for name in table.data.column_names}
-    identity = next((names[name] for name in _IDENTITY if name in names), None)
-    instance = next((names[name] for name in _INSTANCE if name in names), None)
+    identity, instance = (
+        next((names[name] for name in WORDS[part] if name in names), None) for part in ("identity", "instance")
+    )
     if identity is None or len(names) > (1 if instance is None else 2):
         return None
     return table.labels(identity), None if instance is None else table.labels(instance)

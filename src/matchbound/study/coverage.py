@@ -34,7 +34,7 @@ from matchbound.show.shown import Shown
 from matchbound.show.tables import Table, as_table
 from matchbound.stats.intervals import wilson
 from matchbound.stats.resampling import BOOTSTRAPS, seed_of
-from matchbound.study.models import Population, SyntheticModel, population_of
+from matchbound.study.models import SyntheticModel, population_of
 
 Metric = Literal["far", "frr", "frr@far"]
 Data = Comparisons | Embeddings
@@ -113,9 +113,6 @@ class Outcomes:
     limits: FloatArray = field(repr=False)
     errors: FloatArray = field(repr=False)
     comparisons: FloatArray = field(repr=False)
-
-    def first(self, count: int) -> Outcomes:
-        return Outcomes(self.limits[:count], self.errors[:count], self.comparisons[:count])
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +205,7 @@ def run(
                     np.savez(stream, fingerprint=np.array(setup.fingerprint), done=done, **vars(outcomes))
             if progress is not None:
                 progress(replications - len(missing()), replications)
-    return outcomes.first(replications)
+    return Outcomes(*(values[:replications] for values in vars(outcomes).values()))
 
 
 def _kept(setup: Setup, replications: int, path: Path | None) -> tuple[BoolArray, Outcomes]:
@@ -436,25 +433,29 @@ def coverage_study(
     >>> study.rows[0].replications
     20
     """
-    far, frr, curve = _targets(rates if rates is not None else RATES)
-    chosen = _methods(methods, bool(curve))
-    nominal = _levels(levels)
+    wanted = _targets(rates if rates is not None else RATES)
+    chosen = _methods(methods, curve=wanted[0][0] == "frr@far")
+    nominal = np.array([check_level(level, "levels") for level in np.atleast_1d(levels).tolist()])
+    if not nominal.size:
+        raise UsageError("levels holds no level; give at least one, such as 0.95")
     seed = seed_of(rng)
     for value, name in ((replications, "replications"), (n_resamples, "n_resamples"), (workers, "workers")):
         check_whole(value, name)
-    counts = [G] if isinstance(G, (int, np.integer)) else list(G)
-    places = {count: _place(resume, count if len(counts) > 1 else None) for count in counts}
-    for place in places.values():
-        if place is not None:
+    counts = np.atleast_1d(G).tolist()
+    places: dict[int, Path] = {}
+    if resume is not None:
+        one = Path(resume)
+        names = [one.name] if len(counts) == 1 else [f"{one.stem}-g{count}{one.suffix}" for count in counts]
+        places = {count: one.with_name(name) for count, name in zip(counts, names, strict=True)}
+        for place in places.values():
             read_kept(place)  # a damaged file is reported before hours of work, not after
     population: SyntheticModel | Data
     if isinstance(source, SyntheticModel):
         population = source if M is None else replace(source, sizes=M)
-        simulated = population_of(population, truth_identities)
-        cells, described, most = _model_cells(simulated, far, frr, curve), repr(population), None
+        cells, described, most = _model_cells(population, truth_identities, wanted), repr(population), None
     elif isinstance(source, Source):
         set_on, population = split_identities(source, seed=seed, most=10 if M is None else M)
-        cells = _curve_cells(population, curve) if curve else _data_cells(set_on, population, far, frr)
+        cells = _data_cells(set_on, population, wanted)
         described = f"{source.n_identities} identities of data, half of them drawn from"
         most = population.n_identities
     else:
@@ -464,10 +465,11 @@ def coverage_study(
     for count in counts:
         if most is not None and count > most:
             raise UsageError(f"G: the half to draw from has {most} identities; {count} were asked for")
-        setup = Setup(Sampler(population, int(count)), cells, chosen, nominal, int(n_resamples), seed)
-        part = run(setup, replications, workers=workers, executor=executor, resume=places[count], progress=progress)
+        setup = Setup(Sampler(population, count), cells, chosen, nominal, int(n_resamples), seed)
+        kept = places.get(count)
+        part = run(setup, replications, workers=workers, executor=executor, resume=kept, progress=progress)
         outcomes.append(part)
-        rows.extend(summary(setup, part, int(count), 0.0 if most is None else count / most))
+        rows.extend(summary(setup, part, count, 0.0 if most is None else count / most))
     return CoverageStudy(tuple(rows), seed, int(n_resamples), described, tuple(outcomes))
 
 
@@ -487,26 +489,30 @@ def split_identities(data: Data, *, seed: int, most: int = 10) -> tuple[Data, Da
     return data.among(halves[0]), data.among(halves[1])
 
 
-def _data_cells(set_on: Data, drawn_from: Data, far: Sequence[float], frr: Sequence[float]) -> tuple[Cell, ...]:
-    """Thresholds at which one half has the target rates, with the rates of the other half there."""
-    from matchbound.calls.evaluate import evaluate
+def _data_cells(set_on: Data, drawn_from: Data, wanted: Sequence[tuple[Metric, float]]) -> tuple[Cell, ...]:
+    """The rates of one half at thresholds at which the other has the target rates, or at its own for FRR at a FAR."""
+    from matchbound.calls.evaluate import evaluate, roc
 
-    if set_on.kind == "embeddings" and len(set_on) > MOST_ROWS:
+    if wanted[0][0] != "frr@far" and set_on.kind == "embeddings" and len(set_on) > MOST_ROWS:
         raise DataError(
             f"the half that sets thresholds has {len(set_on)} instances; studies take at most {MOST_ROWS}. Give fewer "
             "identities, or a smaller M"
         )
-    wanted = [("far", rate) for rate in far] + [("frr", rate) for rate in frr]
-    scored = set_on.comparisons()
-    thresholds = [_threshold(scored, metric, rate) for metric, rate in wanted]
-    cells = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MatchboundWarning)
-        for (metric, rate), threshold, there in zip(wanted, thresholds, evaluate(drawn_from, thresholds), strict=True):
-            number = there.far if metric == "far" else there.frr
-            if not number.comparisons:
-                raise DataError(f"the half of the identities to draw from has no comparisons for {metric}")
-            cells.append(Cell(metric, float(rate), threshold, float(number.estimate)))  # type: ignore[arg-type]
+        if wanted[0][0] == "frr@far":
+            curve = roc(drawn_from)
+            points = [curve.at_far(rate) for _, rate in wanted]
+            return tuple(Cell("frr@far", point.target, point.threshold, point.estimate) for point in points)
+        scored = set_on.comparisons()
+        thresholds = [_threshold(scored, metric, rate) for metric, rate in wanted]
+        there = evaluate(drawn_from, thresholds)
+    cells = []
+    for (metric, rate), threshold, rates in zip(wanted, thresholds, there, strict=True):
+        number = rates.far if metric == "far" else rates.frr
+        if not number.comparisons:
+            raise DataError(f"the half of the identities to draw from has no comparisons for {metric}")
+        cells.append(Cell(metric, rate, threshold, float(number.estimate)))
     return tuple(cells)
 
 
@@ -522,26 +528,13 @@ def _threshold(data: Comparisons, metric: str, rate: float) -> float:
     return float(-score if data.distance else score)
 
 
-def _curve_cells(drawn_from: Data, far: Sequence[float]) -> tuple[Cell, ...]:
-    """FRR of a half at its own thresholds for some FARs."""
-    from matchbound.calls.evaluate import roc
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MatchboundWarning)
-        curve = roc(drawn_from)
-    points = [curve.at_far(float(rate)) for rate in far]
-    return tuple(Cell("frr@far", point.target, point.threshold, point.estimate) for point in points)
-
-
-def _model_cells(
-    population: Population, far: Sequence[float], frr: Sequence[float], curve: Sequence[float]
-) -> tuple[Cell, ...]:
-    wanted = [("far", rate) for rate in far] + [("frr", rate) for rate in frr]
-    met = [population.meet(metric, float(rate)) for metric, rate in wanted]
-    cells = [Cell(true.metric, true.rate, true.threshold, true.rate) for true in met]  # type: ignore[arg-type]
-    for rate in curve:
-        threshold = population.meet("far", float(rate)).threshold
-        cells.append(Cell("frr@far", float(rate), threshold, float(population.rates("frr", threshold))))
+def _model_cells(model: SyntheticModel, size: int, wanted: Sequence[tuple[Metric, float]]) -> tuple[Cell, ...]:
+    """The rates of a simulated population at thresholds at which it has the target rates."""
+    population, cells = population_of(model, size), []
+    for metric, rate in wanted:
+        true = population.meet("far" if metric == "frr@far" else metric, rate)
+        truth = float(population.rates("frr", true.threshold)) if metric == "frr@far" else true.rate
+        cells.append(Cell(metric, rate, true.threshold, truth))
     return tuple(cells)
 
 
@@ -600,45 +593,27 @@ def stretched_truth(errors: FloatArray, comparisons: FloatArray, truth: float, f
     return result
 
 
-def _targets(rates: Mapping[str, Sequence[float]]) -> tuple[tuple[float, ...], ...]:
-    unknown = sorted(set(rates) - {"far", "frr", "frr@far"})
+def _targets(rates: Mapping[str, Sequence[float]]) -> list[tuple[Metric, float]]:
+    names: tuple[Metric, ...] = ("far", "frr", "frr@far")
+    unknown = sorted(set(rates) - set(names))
     if unknown:
         raise UsageError(f"rates: {unknown[0]!r} is not 'far', 'frr' or 'frr@far'")
-    far, frr, curve = (tuple(rates.get(name, ())) for name in ("far", "frr", "frr@far"))
-    if bool(far or frr) == bool(curve):
+    wanted = [(name, float(rate)) for name in names for rate in rates.get(name, ())]
+    if len({name == "frr@far" for name, _ in wanted}) != 1:
         raise UsageError("rates: name target rates for 'far' and 'frr', or for 'frr@far', not both")
-    return far, frr, curve
+    return wanted
 
 
 def _methods(methods: Sequence[str] | Mapping[str, Method] | None, curve: bool) -> tuple[tuple[str, Method], ...]:
     from matchbound.results.points import OperatingPoint
     from matchbound.results.rates import Rate
 
-    if isinstance(methods, str):
-        methods = [methods]
-    if isinstance(methods, Mapping):
-        chosen = dict(methods)
-    else:
-        special = CURVE_METHODS if curve else {}
-        known = dict.fromkeys((*special, *(OperatingPoint.methods if curve else Rate.methods)))
-        asked = (tuple(CURVE_METHODS) if curve else METHODS) if methods is None else methods
-        names = dict.fromkeys(named(name, tuple(known), "methods") for name in asked)
-        chosen = {name: special.get(name, NamedMethod(name)) for name in names}
-    if not chosen:
+    if not isinstance(methods, Mapping):
+        special = CURVE_METHODS if curve else dict.fromkeys(METHODS)
+        known = tuple(dict.fromkeys((*special, *(OperatingPoint.methods if curve else Rate.methods))))
+        asked = special if methods is None else [methods] if isinstance(methods, str) else methods
+        names = [named(name, known, "methods") for name in asked]
+        methods = {name: special.get(name) or NamedMethod(name) for name in names}
+    if not methods:
         raise UsageError("methods: name at least one")
-    return tuple(chosen.items())
-
-
-def _levels(levels: Sequence[float]) -> FloatArray:
-    nominal = np.atleast_1d(np.asarray(levels, dtype=np.float64))
-    if not nominal.size:
-        raise UsageError("levels holds no level; give at least one, such as 0.95")
-    return np.array([check_level(level, "levels") for level in nominal.tolist()])
-
-
-def _place(resume: str | os.PathLike[str] | None, count: int | None) -> Path | None:
-    """The file that keeps the study of one number of identities, where there are several."""
-    if resume is None:
-        return None
-    place = Path(resume)
-    return place if count is None else place.with_name(f"{place.stem}-g{count}{place.suffix}")
+    return tuple(methods.items())
