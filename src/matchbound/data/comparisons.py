@@ -119,6 +119,14 @@ class Source(ABC):
         """What a careful reader would want to know about these data before trusting a number."""
 
     @abstractmethod
+    def details(self) -> dict[str, Any]:
+        """What a description says of data of this kind; always `complete` and `identity_pairs`, see `Description`."""
+
+    @abstractmethod
+    def named_pairs(self, first: IntArray, second: IntArray) -> dict[str, LabelArray]:
+        """Who was compared in pairs of rows, and in which instances; a comparison is its row, twice."""
+
+    @abstractmethod
     def comparisons(self) -> Comparisons:
         """Every comparison with its score; all pairs, for embeddings."""
 
@@ -452,6 +460,32 @@ class Comparisons(Source):
         if self.instance_a is not None and self.instance_b is not None:
             owner[self.instance_a], owner[self.instance_b] = self.a, self.b
         return owner
+
+    def details(self) -> dict[str, Any]:
+        sizes, n, impostor = self.instance_counts, self.n_identities, ~self.genuine
+        rows, complete = 0 if sizes is None else int(sizes.sum()), None
+        if sizes is not None:
+            complete = not self.repeated and not self.with_itself and len(self) == rows * (rows - 1) // 2
+        keys = np.sort(pair_keys(self.a[impostor], self.b[impostor], n))  # np.unique hashes: ten times as long
+        compared = float(np.count_nonzero(np.diff(keys, prepend=-1)))
+        details: dict[str, Any] = {
+            "complete": complete,
+            "identity_pairs": compared / (n * (n - 1) / 2) if n > 1 else 0.0,
+        }
+        for name, scores in (("genuine", self.score[self.genuine]), ("impostor", self.score[impostor])):
+            if scores.size:
+                details[f"{name}_scores"] = float(scores.min()), float(np.median(scores)), float(scores.max())
+        return details
+
+    def named_pairs(self, first: IntArray, second: IntArray) -> dict[str, LabelArray]:
+        people = {"identity_a": self.identities[self.a[first]], "identity_b": self.identities[self.b[first]]}
+        if self.instances is None or self.instance_a is None or self.instance_b is None:
+            return {**people, "row": first}
+        names = {
+            "instance_a": self.instances[self.instance_a[first]],
+            "instance_b": self.instances[self.instance_b[first]],
+        }
+        return {**people, **names, "row": first}
 
     def comparisons(self) -> Comparisons:
         return self

@@ -233,6 +233,20 @@ class Embeddings(Source):
             )
         return group_of_identity(self.identities, self.codes, labels)
 
+    def details(self) -> dict[str, Any]:
+        pairs = {"complete": True, "identity_pairs": 1.0 if self.n_identities > 1 else 0.0}
+        return {
+            **pairs,
+            "dimensions": self.vectors.shape[1],
+            "dtype": str(self.vectors.dtype),
+            "similarity": self.similarity,
+        }
+
+    def named_pairs(self, first: IntArray, second: IntArray) -> dict[str, LabelArray]:
+        names = np.arange(len(self)) if self.instance is None else self.instance
+        people = {"identity_a": self.identities[self.codes[first]], "identity_b": self.identities[self.codes[second]]}
+        return {**people, "instance_a": names[first], "instance_b": names[second]}
+
     def comparisons(self) -> Comparisons:
         """All pairs of rows, scored one by one in float64: the reference that every fast path must equal.
 

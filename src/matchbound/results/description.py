@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
-from matchbound.counting.pairs import ErringRows
-from matchbound.data.comparisons import Comparisons
-from matchbound.data.embeddings import Embeddings
 from matchbound.data.values import question
 from matchbound.notes import Note
 from matchbound.readers.read import Readable, Source, in_memory
@@ -22,7 +19,7 @@ if TYPE_CHECKING:
     from matchbound.show.tables import Table
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Description(Shown):
     """The size and shape of a data set.
 
@@ -36,16 +33,16 @@ class Description(Shown):
     n_identities: int
     n_genuine: int
     n_impostor: int
-    n_instances: int | None
-    instances_range: tuple[int, float, int] | None
-    n_single: int | None
+    n_instances: int | None = None
+    instances_range: tuple[int, float, int] | None = None
+    n_single: int | None = None
     complete: bool | None
     identity_pairs: float
-    genuine_scores: tuple[float, float, float] | None
-    impostor_scores: tuple[float, float, float] | None
-    dimensions: int | None
-    dtype: str | None
-    similarity: str | None
+    genuine_scores: tuple[float, float, float] | None = None
+    impostor_scores: tuple[float, float, float] | None = None
+    dimensions: int | None = None
+    dtype: str | None = None
+    similarity: str | None = None
     distance: bool
     findings: tuple[Note, ...]
 
@@ -60,9 +57,6 @@ class Description(Shown):
         from matchbound.show.tables import as_table
 
         return [as_table(("", ""), description_rows(self))]
-
-
-Summary = tuple[float, float, float] | None
 
 
 def describe(data: Source | Readable) -> Description:
@@ -88,72 +82,34 @@ def describe(data: Source | Readable) -> Description:
     150
     """
     data = in_memory(data)
-    findings = list(data.findings())
-    sizes = data.instance_counts
-    n = data.n_identities
-    complete: bool | None = True
-    share = 1.0 if n > 1 else 0.0
-    scores: tuple[Summary, Summary] = (None, None)
-    vectors = getattr(data, "vectors", None)
-    if isinstance(data, Comparisons):
-        share = _share_of_pairs(data)
-        complete = _complete(data)
-        scores = (_summary(data.score[data.genuine]), _summary(data.score[~data.genuine]))
-        if complete is False:
-            text = "not every pair of instances was compared: the data are treated as incomplete"
-            findings.append(Note("incomplete", text))
-        if scores[0] and scores[1] and (scores[0][1] > scores[1][1]) == data.distance:
-            asked = question(data.distance)
-            findings += [asked] if asked not in findings else []
+    findings, details = list(data.findings()), data.details()
+    if details["complete"] is False:
+        text = "not every pair of instances was compared: the data are treated as incomplete"
+        findings.append(Note("incomplete", text))
+    genuine, impostor = details.get("genuine_scores"), details.get("impostor_scores")
+    asked = question(data.distance)
+    if genuine and impostor and (genuine[1] > impostor[1]) == data.distance and asked not in findings:
+        findings.append(asked)
     for kind, metric, count in (("genuine", "FRR", data.n_genuine), ("impostor", "FAR", data.n_impostor)):
         if count == 0:
             findings.append(Note("no-comparisons", f"no {kind} comparisons: {metric} is not defined"))
-    findings += few_identities(n)
+    findings += few_identities(data.n_identities)
     for metric, each in zip(("far", "frr"), reversed(data.comparisons_by_identity), strict=True):
         findings += uneven_identities(metric, each)
-    spread = None
-    if sizes is not None and n:
-        spread = int(sizes.min()), float(np.median(sizes)), int(sizes.max())
+    sizes = data.instance_counts
+    if sizes is not None:
+        details |= {"n_instances": int(sizes.sum()), "n_single": int(np.count_nonzero(sizes == 1))}
+        if sizes.size:
+            details["instances_range"] = int(sizes.min()), float(np.median(sizes)), int(sizes.max())
     return Description(
         kind=data.kind,
-        n_identities=n,
+        n_identities=data.n_identities,
         n_genuine=data.n_genuine,
         n_impostor=data.n_impostor,
-        n_instances=None if sizes is None else int(sizes.sum()),
-        instances_range=spread,
-        n_single=None if sizes is None else int(np.count_nonzero(sizes == 1)),
-        complete=complete,
-        identity_pairs=share,
-        genuine_scores=scores[0],
-        impostor_scores=scores[1],
-        dimensions=None if vectors is None else vectors.shape[1],
-        dtype=None if vectors is None else str(vectors.dtype),
-        similarity=None if vectors is None else str(data.similarity),
         distance=data.distance,
         findings=tuple(findings),
+        **details,
     )
-
-
-def _share_of_pairs(data: Comparisons) -> float:
-    n = data.n_identities
-    if n < 2:
-        return 0.0
-    rows = ~data.genuine
-    low, high = np.minimum(data.a[rows], data.b[rows]), np.maximum(data.a[rows], data.b[rows])
-    keys = np.sort(low * np.int64(n) + high)  # np.unique hashes, which takes ten times as long
-    return float(np.count_nonzero(np.diff(keys, prepend=-1)) / (n * (n - 1) / 2))
-
-
-def _complete(data: Comparisons) -> bool | None:
-    sizes = data.instance_counts
-    if sizes is None:
-        return None
-    rows = int(sizes.sum())
-    return not data.repeated and not data.with_itself and len(data) == rows * (rows - 1) // 2
-
-
-def _summary(scores: FloatArray) -> Summary:
-    return (float(scores.min()), float(np.median(scores)), float(scores.max())) if scores.size else None
 
 
 # Comparisons that a printed list holds.
@@ -171,12 +127,12 @@ class Erring(Shown):
     metric: str
     threshold: float
     errors: int
+    score: FloatArray = field(repr=False)
     identity_a: LabelArray = field(repr=False)
     identity_b: LabelArray = field(repr=False)
-    instance_a: LabelArray | None = field(repr=False)
-    instance_b: LabelArray | None = field(repr=False)
-    row: IntArray | None = field(repr=False)
-    score: FloatArray = field(repr=False)
+    instance_a: LabelArray | None = field(repr=False, default=None)
+    instance_b: LabelArray | None = field(repr=False, default=None)
+    row: IntArray | None = field(repr=False, default=None)
 
     def __len__(self) -> int:
         return int(self.score.size)
@@ -197,22 +153,3 @@ class Erring(Shown):
         from matchbound.show.columns import erring_table
 
         return [erring_table(self.metric, self.to_records()[:SHOWN], self.errors)]
-
-
-def erring_of(
-    source: Comparisons | Embeddings, metric: str, threshold: float, errors: int, found: ErringRows
-) -> Erring:
-    """The names of the comparisons found."""
-    row, names = None, None
-    if isinstance(source, Embeddings):
-        places = found.first, found.second
-        people = source.codes[found.first], source.codes[found.second]
-        names = source.instance if source.instance is not None else np.arange(len(source))
-    else:
-        row = found.first
-        people = source.a[row], source.b[row]
-        if source.instances is not None and source.instance_a is not None and source.instance_b is not None:
-            names, places = source.instances, (source.instance_a[row], source.instance_b[row])
-    one, two = (source.identities[side] for side in people)
-    first, second = (None, None) if names is None else (names[side] for side in places)
-    return Erring(metric, threshold, errors, one, two, first, second, row, found.score)

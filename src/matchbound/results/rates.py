@@ -310,13 +310,14 @@ class Rate(Number):
 
     def erring(self, most: int = 10_000) -> Erring:
         """The `most` comparisons that erred worst, with identities and instances: look here for wrong labels."""
-        from matchbound.results.description import erring_of
+        from matchbound.results.description import Erring
 
         check_whole(most, "most")
         if self.recount is None:
             raise DataError("the comparisons themselves are not available, only their counts")
         found = self.recount.erring(self.threshold, self.metric, self.errors, int(most))
-        return erring_of(self.recount.source, self.metric, self.threshold, self.errors, found)
+        pairs = self.recount.source.named_pairs(found.first, found.second)
+        return Erring(self.metric, self.threshold, self.errors, found.score, **pairs)
 
     def latent_model(self, settings: LatentSettings | None = None) -> LatentModel:
         """The latent model fitted to these comparisons; for `settings` see docs/explanation/latent.md."""
