@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import matchbound as mb
+from matchbound.errors import named
 from matchbound.planning.study import Predictive
-from matchbound.results.interval import named
 from matchbound.stats.curve.influence import EffectiveRate, wilson_t
 from matchbound.stats.intervals import normal_quantile, t_quantile, wilson, wilson_limits
 from strategies import comparisons

@@ -21,11 +21,10 @@ from matchbound.counts.tally import JointTally, Tally, join
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.matching import Matched, match
-from matchbound.errors import DataError, MatchboundWarning, UsageError, argument
+from matchbound.errors import DataError, MatchboundWarning, UsageError, argument, check_rate, named
 from matchbound.notes import Note
 from matchbound.readers.read import Readable, in_memory
 from matchbound.results.comparison import Comparison, IdentityDifference, RateDifference, SystemDifference, SystemsTable
-from matchbound.results.interval import check_rate, named
 from matchbound.results.rates import WEIGHTINGS, error_rates
 from matchbound.stats.differences import DifferenceModel, JointSums, fit_difference, paired_ranks
 from matchbound.stats.dyadic import effective_number

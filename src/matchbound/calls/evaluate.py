@@ -16,11 +16,10 @@ from matchbound.counts.curve import sorted_curve, unit_curve
 from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.errors import OTHER_WORDS, MatchboundWarning, UsageError
+from matchbound.errors import OTHER_WORDS, MatchboundWarning, UsageError, named
 from matchbound.notes import Note
 from matchbound.readers.read import Readable
-from matchbound.results.interval import few_identities, named
-from matchbound.results.rates import WEIGHTINGS, ErrorRates, ErrorRatesSeries, error_rates
+from matchbound.results.rates import WEIGHTINGS, ErrorRates, ErrorRatesSeries, error_rates, few_identities
 from matchbound.results.roc import RocCurve
 
 CHOSEN_HERE = Note(

@@ -17,14 +17,13 @@ from matchbound.counting.sources import AnySource, recount_of, source_of
 from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.errors import DataError, MatchboundWarning, UsageError, argument
+from matchbound.errors import DataError, MatchboundWarning, UsageError, argument, check_number
 from matchbound.notes import Note
 from matchbound.readers.people import groups_of, with_groups
 from matchbound.readers.read import Readable, read
 from matchbound.readers.scan import ScoreFile, scan_groups
 from matchbound.results.groups import SMALL, GroupRates
-from matchbound.results.interval import LARGE_SHARE, check_number
-from matchbound.results.rates import ErrorRates, error_rates, largest_share
+from matchbound.results.rates import LARGE_SHARE, ErrorRates, error_rates, largest_share
 from matchbound.stats.gaps import group_sums
 from matchbound.stats.variance import unit_tally
 

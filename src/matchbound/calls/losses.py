@@ -10,10 +10,10 @@ from matchbound.arraytypes import FloatArray
 from matchbound.counting.recount import Source
 from matchbound.counting.sources import AnySource, source_of
 from matchbound.data.comparisons import Comparisons
-from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.errors import DataError, MatchboundWarning, UsageError, check_rate
 from matchbound.readers.read import Readable, in_memory
 from matchbound.results.costs import MeanLoss, scores_wanted
-from matchbound.results.interval import check_rate, few_identities
+from matchbound.results.rates import few_identities
 from matchbound.stats.dyadic import dyadic_sums, effective_number
 from matchbound.stats.losses import LOSSES, Loss, loss_terms
 

@@ -18,12 +18,12 @@ from matchbound.counts.tally import union_of_labels
 from matchbound.data.candidates import Candidates
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import as_labels, as_text
-from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.errors import DataError, MatchboundWarning, UsageError, check_whole
 from matchbound.metrics import METRICS
 from matchbound.notes import Note
 from matchbound.results.claims import Claim, Statement
 from matchbound.results.comparison import SearchComparison, SearchDifference
-from matchbound.results.interval import check_whole, limits_record
+from matchbound.results.interval import limits_record
 from matchbound.results.number import Number
 from matchbound.results.searches import Gallery, RateAtSize, Searches, SearchRate, gallery_named
 from matchbound.show.records import Record

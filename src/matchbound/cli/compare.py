@@ -8,10 +8,9 @@ from cyclopts import Parameter
 
 from matchbound.cli import options as opt
 from matchbound.cli.command import RUN, Outcome, Verdicts, read_claims, write_figure
-from matchbound.errors import UsageError
+from matchbound.errors import UsageError, named
 from matchbound.files.opening import own_names
 from matchbound.results.comparison import RateDifference
-from matchbound.results.interval import named
 
 
 def compare(

@@ -8,10 +8,9 @@ from cyclopts import Parameter
 
 from matchbound.cli import options as opt
 from matchbound.cli.command import RUN, Outcome, about, read_claims, with_plans
-from matchbound.errors import UsageError
+from matchbound.errors import UsageError, check_prior
 from matchbound.notes import PARTIAL_LABELS
 from matchbound.results.claims import judge_all
-from matchbound.results.interval import check_prior
 from matchbound.results.rates import VARIANCES, ErrorRates, Rate
 from matchbound.stats.resampling import BOOTSTRAPS
 

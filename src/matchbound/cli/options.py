@@ -22,14 +22,13 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.failures import Failures
 from matchbound.data.values import Missing
-from matchbound.errors import DataError, UsageError
+from matchbound.errors import DataError, UsageError, check_level, named
 from matchbound.files.opening import is_address, local_path, open_input
 from matchbound.readers.people import groups_of, read_failures, with_groups
 from matchbound.readers.read import READERS
 from matchbound.readers.scan import ScoreFile
 from matchbound.results.claims import percent_meant
 from matchbound.results.costs import weights_of
-from matchbound.results.interval import check_level, named
 from matchbound.show.numbers import typed_number
 from matchbound.show.terms import Terms
 

@@ -10,8 +10,7 @@ from cyclopts.validators import Number
 
 from matchbound.cli import options as opt
 from matchbound.cli.command import Outcome, write_figure
-from matchbound.errors import UsageError
-from matchbound.results.interval import check_level
+from matchbound.errors import UsageError, check_level
 from matchbound.results.points import OperatingPoint
 from matchbound.results.rates import Rate
 

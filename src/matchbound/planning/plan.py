@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matchbound.errors import MatchboundError, UsageError, argument
+from matchbound.errors import MatchboundError, UsageError, argument, check_level, check_rate, check_whole, named
 from matchbound.planning.study import LEAST_IDENTITIES, Expectation, Study, Target, known_from, n_comparisons
 from matchbound.results.claims import Claim
-from matchbound.results.interval import check_level, check_rate, check_whole, named
 from matchbound.show.figures import Axis, Figure, Line, Mark, Rule, even_axis, log_axis
 from matchbound.show.mpl import draw_panels
 from matchbound.show.numbers import level_text, percent, points

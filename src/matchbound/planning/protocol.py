@@ -28,13 +28,12 @@ from matchbound.arraytypes import IntArray, LabelArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import as_labels, as_text, encode
-from matchbound.errors import DataError, MatchboundWarning, UsageError, shorten
+from matchbound.errors import DataError, MatchboundWarning, UsageError, check_whole, shorten
 from matchbound.files.opening import open_input
 from matchbound.files.writing import whole_file
 from matchbound.notes import Note
 from matchbound.readers.containers import load_table
 from matchbound.readers.roles import WORDS, check_names
-from matchbound.results.interval import check_whole
 from matchbound.show.records import is_formula
 from matchbound.show.shown import Shown
 

@@ -17,7 +17,7 @@ from matchbound.calls.evaluate import evaluate, roc
 from matchbound.counting.recount import Source
 from matchbound.data.failures import Failures
 from matchbound.data.labels import label_bytes
-from matchbound.errors import MatchboundWarning, UsageError, argument
+from matchbound.errors import MatchboundWarning, UsageError, argument, named
 from matchbound.metrics import METRICS
 from matchbound.notes import heard
 from matchbound.readers.read import in_memory
@@ -35,8 +35,7 @@ from matchbound.report.page import (
 from matchbound.report.systems import Against, compare_systems, named_systems
 from matchbound.results.claims import judge_all, parse_claim
 from matchbound.results.description import describe
-from matchbound.results.interval import named, tail_of
-from matchbound.results.number import Number
+from matchbound.results.number import Number, tail_of
 from matchbound.results.rates import WEIGHTINGS, ErrorRates, Rate, error_rates
 from matchbound.results.roc import RocCurve
 from matchbound.results.searches import Searches

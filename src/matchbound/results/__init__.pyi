@@ -12,7 +12,6 @@ from matchbound.results.costs import DetectionCost as DetectionCost
 from matchbound.results.costs import LogCost as LogCost
 from matchbound.results.costs import MeanLoss as MeanLoss
 from matchbound.results.description import Description as Description
-from matchbound.results.description import Erring as Erring
 from matchbound.results.groups import CrossRate as CrossRate
 from matchbound.results.groups import GroupGap as GroupGap
 from matchbound.results.groups import GroupRates as GroupRates
@@ -34,6 +33,7 @@ from matchbound.results.points import (
 from matchbound.results.points import (
     OperatingPoint as OperatingPoint,
 )
+from matchbound.results.rates import Erring as Erring
 from matchbound.results.rates import ErrorRates as ErrorRates
 from matchbound.results.rates import ErrorRatesSeries as ErrorRatesSeries
 from matchbound.results.rates import GeneralisedRate as GeneralisedRate

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
-from matchbound.errors import DataError, UsageError, argument
+from matchbound.errors import DataError, UsageError, argument, check_level
 from matchbound.metrics import Home
 from matchbound.notes import Note
 from matchbound.results.claims import Judged
-from matchbound.results.interval import Interval, Side, check_level, limits_record, tail_of
-from matchbound.results.number import Ask, Bootstrap, Limits, Number, Rule, bootstrap_rules
+from matchbound.results.interval import Interval, Side, limits_record
+from matchbound.results.number import Ask, Bootstrap, Limits, Number, Rule, bootstrap_rules, tail_of
 from matchbound.results.rates import ErrorRates, Rate
 from matchbound.show.numbers import p_text, percent, points
 from matchbound.show.shown import Shown

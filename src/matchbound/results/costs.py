@@ -11,9 +11,8 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally, curve_of_tally
-from matchbound.errors import DataError, UsageError, argument
+from matchbound.errors import DataError, UsageError, argument, check_prior, named
 from matchbound.notes import INVENTED_SCORES, Note
-from matchbound.results.interval import check_prior, named
 from matchbound.results.latent import LOG_T, WARNING_LATENT, CurveModels, OfBothRates, log_t_limits
 from matchbound.results.number import Ask, Limits, Number, Rule, counted_fields
 from matchbound.stats.budget import RateModels, integrated_limits

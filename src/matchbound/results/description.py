@@ -1,18 +1,16 @@
-"""What a data set holds, and which of its comparisons erred, by name."""
+"""What a data set holds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matchbound.arraytypes import FloatArray, IntArray, LabelArray
 from matchbound.data.values import question
 from matchbound.notes import Note
 from matchbound.readers.read import Readable, Source, in_memory
-from matchbound.results.interval import few_identities, uneven_identities
+from matchbound.results.rates import few_identities, uneven_identities
 from matchbound.show.shown import Shown
 
 if TYPE_CHECKING:
@@ -110,46 +108,3 @@ def describe(data: Source | Readable) -> Description:
         findings=tuple(findings),
         **details,
     )
-
-
-# Comparisons that a printed list holds.
-SHOWN = 20
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Erring(Shown):
-    """Comparisons on the wrong side of a threshold, worst first; arrays of shape (E,).
-
-    There are `errors` in all; the list may hold fewer. Instances are row numbers where embeddings have no names, and
-    None where a table of scores names none. `row` is that of the table, counted from 0; None for embeddings.
-    """
-
-    metric: str
-    threshold: float
-    errors: int
-    score: FloatArray = field(repr=False)
-    identity_a: LabelArray = field(repr=False)
-    identity_b: LabelArray = field(repr=False)
-    instance_a: LabelArray | None = field(repr=False, default=None)
-    instance_b: LabelArray | None = field(repr=False, default=None)
-    row: IntArray | None = field(repr=False, default=None)
-
-    def __len__(self) -> int:
-        return int(self.score.size)
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self.to_records())
-
-    def __repr__(self) -> str:
-        return f"Erring({self.metric}: {len(self)} of {self.errors} errors at threshold {self.threshold:g})"
-
-    def to_records(self) -> list[dict[str, Any]]:
-        names = ("identity_a", "identity_b", "instance_a", "instance_b", "row", "score")
-        lists = {name: getattr(self, name).tolist() for name in names if getattr(self, name) is not None}
-        rows = zip(*lists.values(), strict=True)
-        return [{"metric": self.metric, **dict(zip(lists, row, strict=True))} for row in rows]
-
-    def _tables(self) -> list[Table]:
-        from matchbound.show.columns import erring_table
-
-        return [erring_table(self.metric, self.to_records()[:SHOWN], self.errors)]

@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.errors import OTHER_WORDS, DataError, MatchboundWarning, UsageError
-from matchbound.notes import PARTIAL_LABELS, SAID_COMPLETE, Note
-from matchbound.results.claims import Claim, Relation, check_target, decide
-from matchbound.results.interval import (
-    Interval,
-    Side,
+from matchbound.errors import (
+    OTHER_WORDS,
+    DataError,
+    MatchboundWarning,
+    UsageError,
+    check_level,
     check_number,
     check_whole,
-    limits_record,
     named,
-    one_side,
-    tail_of,
 )
+from matchbound.notes import PARTIAL_LABELS, SAID_COMPLETE, Note
+from matchbound.results.claims import Claim, Relation, check_target, decide
+from matchbound.results.interval import Interval, Side, limits_record
 from matchbound.show.shown import Shown
 from matchbound.stats.fixed_sizes import LEAST_DRAWN, pooled_sizes
 from matchbound.stats.resampling import Scheme, percentile
@@ -55,6 +55,18 @@ ADVISED_AGAINST = {name: Note("advised-against", text) for name, text in _ADVICE
 DRAWING = frozenset({"n_resamples", "rng", "workers"})
 # Options of bootstraps.
 SCHEME = frozenset({"weights", "tau", "fixed_sizes", "correction", "smooth"})
+
+
+def tail_of(level: float, side: Side) -> float:
+    check_level(level)
+    if side not in ("two-sided", "upper", "lower"):
+        raise UsageError(f"side must be 'two-sided', 'upper' or 'lower'; got {side!r}")
+    return (1.0 - level) / 2.0 if side == "two-sided" else 1.0 - level
+
+
+def one_side(low: float, high: float, side: Side, ends: tuple[float, float] = (0.0, 1.0)) -> tuple[float, float]:
+    """Open the limit that a one-sided interval makes no claim about: it becomes the end of the scale."""
+    return (ends[0] if side == "upper" else low), (ends[1] if side == "lower" else high)
 
 
 class CannotFit(DataError):

@@ -11,9 +11,9 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.counts.curve import CurveTally
-from matchbound.errors import UsageError
+from matchbound.errors import UsageError, check_rate, named
 from matchbound.notes import Note
-from matchbound.results.interval import Interval, check_rate, named
+from matchbound.results.interval import Interval
 from matchbound.results.latent import CurveModels, why_not
 from matchbound.results.number import (
     Ask,

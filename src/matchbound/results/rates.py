@@ -15,26 +15,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
 
-from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.arraytypes import FloatArray, IntArray, LabelArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.tally import ImpostorTally, PairTable, Tally
 from matchbound.data.failures import Failures
 from matchbound.data.labels import as_text
 from matchbound.data.values import SURE, question
-from matchbound.errors import DataError, MatchboundWarning, UsageError, argument
+from matchbound.errors import DataError, MatchboundWarning, UsageError, argument, check_prior, check_whole, named
 from matchbound.metrics import Home
 from matchbound.notes import PARTIAL_LABELS, Note
 from matchbound.results import latent
 from matchbound.results.claims import Judged
-from matchbound.results.interval import (
-    Side,
-    check_prior,
-    check_whole,
-    few_identities,
-    named,
-    opposite,
-    uneven_identities,
-)
+from matchbound.results.interval import Side
 from matchbound.results.latent import LATENT, OfBothRates, log_t_limits, why_not
 from matchbound.results.number import (
     DRAWING,
@@ -70,15 +62,21 @@ from matchbound.stats.resampling import BOOTSTRAPS
 from matchbound.stats.variance import UnitRate, jackknife, pooled_rate, residual_sums, unit_rate, unit_tally
 
 if TYPE_CHECKING:
-    from matchbound.results.description import Erring
+    from matchbound.show.tables import Table
     from matchbound.stats.families import Rng
     from matchbound.stats.latent.model import LatentModel, LatentSettings
 
 Metric = Literal["far", "frr"]
 VARIANCES = ("plug-in", "jackknife", "bias-corrected", "fixed-sizes")
 WEIGHTINGS = ("comparisons", "identities")
+# With fewer identities than this, the coverage of an interval is not to be relied on.
+FEW_IDENTITIES = 20
+# An identity that takes part in a larger share of the comparisons is named.
+LARGE_SHARE = 0.3
 # How many times the variance a bootstrap must give before that is said.
 OVERSTATED = 1.5
+# Comparisons that a printed list holds.
+SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -166,6 +164,45 @@ def through_rate(limits: Callable[[str, Any, Ask], Limits]) -> tuple[Rule, ...]:
         Rule(rule.name, partial(limits, rule.name), rule.options | SCHEME) for rule in RATE_RULES if not rule.hidden
     ]
     return (*named_rules, Rule("default", partial(limits, "auto"), OF_VARIANCE | {"settings"}, hidden=True))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Erring(Shown):
+    """Comparisons on the wrong side of a threshold, worst first; arrays of shape (E,).
+
+    There are `errors` in all; the list may hold fewer. Instances are row numbers where embeddings have no names, and
+    None where a table of scores names none. `row` is that of the table, counted from 0; None for embeddings.
+    """
+
+    metric: str
+    threshold: float
+    errors: int
+    score: FloatArray = field(repr=False)
+    identity_a: LabelArray = field(repr=False)
+    identity_b: LabelArray = field(repr=False)
+    instance_a: LabelArray | None = field(repr=False, default=None)
+    instance_b: LabelArray | None = field(repr=False, default=None)
+    row: IntArray | None = field(repr=False, default=None)
+
+    def __len__(self) -> int:
+        return int(self.score.size)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.to_records())
+
+    def __repr__(self) -> str:
+        return f"Erring({self.metric}: {len(self)} of {self.errors} errors at threshold {self.threshold:g})"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        names = ("identity_a", "identity_b", "instance_a", "instance_b", "row", "score")
+        lists = {name: getattr(self, name).tolist() for name in names if getattr(self, name) is not None}
+        rows = zip(*lists.values(), strict=True)
+        return [{"metric": self.metric, **dict(zip(lists, row, strict=True))} for row in rows]
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.columns import erring_table
+
+        return [erring_table(self.metric, self.to_records()[:SHOWN], self.errors)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -310,8 +347,6 @@ class Rate(Number):
 
     def erring(self, most: int = 10_000) -> Erring:
         """The `most` comparisons that erred worst, with identities and instances: look here for wrong labels."""
-        from matchbound.results.description import Erring
-
         check_whole(most, "most")
         if self.recount is None:
             raise DataError("the comparisons themselves are not available, only their counts")
@@ -456,6 +491,12 @@ def refuse_partial(recount: Recount | None, what: str) -> None:
             f"{what} needs every true pair, and the labels cover a part of the scored pairs; label all of them, give a "
             f"table of clusters, or say {argument('labels', 'complete')} if every true pair has a label"
         )
+
+
+def opposite(side: Side) -> Side:
+    """The side of a number that falls as this one rises."""
+    turned: dict[Side, Side] = {"upper": "lower", "lower": "upper"}
+    return turned.get(side, side)
 
 
 def _both_rates(number: AtThreshold, ask: Ask) -> Limits:
@@ -921,6 +962,34 @@ def error_rates(
         notes = (*findings, *_of_identities(tally), *about_both, *_of_rate(far), *_of_rate(frr))
         results.append(ErrorRates(threshold, far, frr, tally.n_identities, tally.distance, notes))
     return tuple(results)
+
+
+def few_identities(n_identities: int) -> list[Note]:
+    if n_identities >= FEW_IDENTITIES:
+        return []
+    text = (
+        f"only {n_identities} identities: too few to estimate the variation between identities, on which intervals "
+        "rest; the nominal coverage may not hold"
+    )
+    return [Note("few-identities", text)]
+
+
+def uneven_identities(metric: str, comparisons: IntArray, once: float | None = None) -> list[Note]:
+    """What to say where few identities make most of the comparisons of a rate; `once` is the rate by identities."""
+    made = comparisons[comparisons > 0].astype(np.float64)
+    if made.size < FEW_IDENTITIES // 2:
+        return []
+    total = float(made.sum()) / (2.0 if metric == "far" else 1.0)
+    share, effective = float(made.max()) / total, float(made.sum()) ** 2 / float(made @ made)
+    if share <= LARGE_SHARE and effective >= made.size / 10.0:
+        return []
+    name, kind = metric.upper(), "impostor" if metric == "far" else "genuine"
+    text = (
+        f"one identity takes part in {100.0 * share:.0f}% of the {kind} comparisons, and the {made.size:,} identities "
+        f"weigh as much as {effective:.1f} equal ones: {name} is mostly that of a few"
+    )
+    text += "" if once is None else f". With every identity counted once it is {percent(once)}"
+    return [Note("large-share", f"{text} ({argument('weighting', 'identities')})")]
 
 
 def _of_identities(tally: Tally) -> list[Note]:

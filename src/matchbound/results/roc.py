@@ -16,15 +16,14 @@ from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.curves import Asked, refined_curve
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally
-from matchbound.errors import DataError, MatchboundWarning, UsageError, argument
+from matchbound.errors import DataError, MatchboundWarning, UsageError, argument, check_rate, named
 from matchbound.metrics import Home
 from matchbound.notes import Note
 from matchbound.results import costs, latent
 from matchbound.results.claims import Judged
 from matchbound.results.costs import DetectionCost, LogCost
-from matchbound.results.interval import check_rate, named, tail_of
 from matchbound.results.latent import CurveModels
-from matchbound.results.number import ADVISED_AGAINST, records_of
+from matchbound.results.number import ADVISED_AGAINST, records_of, tail_of
 from matchbound.results.points import FEW_ERRORS, NONE, Auc, Eer, OperatingPoint, latent_limits, replicates
 from matchbound.results.rates import Metric, error_rates
 from matchbound.show.numbers import percent, target_text, threshold_text, typed_number

@@ -17,13 +17,13 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.data.candidates import Candidates
-from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.errors import DataError, MatchboundWarning, UsageError, check_number, check_rate, check_whole
 from matchbound.metrics import Home
 from matchbound.notes import Note
 from matchbound.results.claims import Judged
 from matchbound.results.groups import SearchGroups
-from matchbound.results.interval import Interval, check_number, check_rate, check_whole, tail_of
-from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule
+from matchbound.results.interval import Interval
+from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule, tail_of
 from matchbound.show.numbers import percent
 from matchbound.show.shown import Shown
 from matchbound.stats import gallery_sizes as sizes

@@ -25,9 +25,8 @@ from matchbound._version import __version__
 from matchbound.arraytypes import BoolArray, FloatArray
 from matchbound.data.comparisons import Comparisons, Source
 from matchbound.data.embeddings import Embeddings
-from matchbound.errors import DataError, MatchboundWarning, UsageError, plainly
+from matchbound.errors import DataError, MatchboundWarning, UsageError, check_level, check_whole, named, plainly
 from matchbound.files.writing import whole_file, write_atomically
-from matchbound.results.interval import check_level, check_whole, named
 from matchbound.show.numbers import level_text, percent
 from matchbound.show.records import to_csv
 from matchbound.show.shown import Shown
