@@ -69,5 +69,5 @@ def map_by_line(rows: list[tuple[str, str]], name: str) -> dict[str, str]:
     known: dict[str, str] = {}
     for number, (key, label) in enumerate(rows, start=1):
         if known.setdefault(key, label) != label:
-            raise DataError(f"{name}, line {number}: {key} is {label} here and {known[key]} in an earlier line")
+            raise DataError(f"{name}, line {number}: {key} is {label} here and {known[key]} before")
     return known

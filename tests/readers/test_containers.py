@@ -70,7 +70,7 @@ def test_json_lines(tmp_path: Path) -> None:
     with pytest.raises(mb.DataError, match="line 4: id_b is missing"):
         mb.read(path)
     path.write_text(json.dumps(rows[0]) + "\n{not json}\n")
-    with pytest.raises(mb.DataError, match="not a file of JSON lines"):
+    with pytest.raises(mb.DataError, match="the JSON lines cannot be read"):
         mb.read(path)
     path.write_text("{}\n{}\n")
     with pytest.raises(mb.DataError, match="has no columns"):
@@ -86,7 +86,7 @@ def test_hdf5(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert same(mb.read(path), mb.Embeddings(VECTORS, WHO))
     content = path.read_bytes()
     (tmp_path / "cut.h5").write_bytes(content[: len(content) // 2])
-    with pytest.raises(mb.DataError, match="not an HDF5 file that can be read"):
+    with pytest.raises(mb.DataError, match="the HDF5 data cannot be read"):
         mb.read(tmp_path / "cut.h5")
     with h5py.File(path, "w") as file:
         file.create_dataset("embeddings", (100_000, 1000), dtype="f4", compression="gzip")

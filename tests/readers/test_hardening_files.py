@@ -294,8 +294,8 @@ def test_column_names_that_are_not_text(tmp_path: Path) -> None:
     content = (tmp_path / "good.parquet").read_bytes()
     assert b"remark" in content
     path = put(tmp_path / "bad.parquet", content.replace(b"remark", b"rem\xcbrk"))
-    refused("not a Parquet file that can be read", path)
-    with pytest.raises(mb.DataError, match="not a Parquet file that can be read"):
+    refused("the Parquet data cannot be read", path)
+    with pytest.raises(mb.DataError, match="the Parquet data cannot be read"):
         next(scan_scores(mb.scan(path)))
 
 

@@ -300,7 +300,7 @@ def test_a_damaged_archive_is_named(damage: str, tmp_path: Path) -> None:
     np.savez(path, identity=np.arange(3000), embeddings=big())
     content = bytearray(path.read_bytes())
     start, data = member_at(path, "embeddings")
-    what = "the array 'embeddings' is damaged or cut short"
+    what = "the array 'embeddings' cannot be read, damaged or cut short"
     if damage == "end":
         content, what = content[:-1000], "damaged or cut short"
     elif damage == "middle":  # the directory stays, the bytes before it are fewer than it says

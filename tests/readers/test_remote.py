@@ -187,7 +187,7 @@ def test_the_command_line(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("name", "content", "match"),
     [
-        ("cut.parquet", table_bytes(scores(), "parquet")[:-30], "not a Parquet file that can be read"),
+        ("cut.parquet", table_bytes(scores(), "parquet")[:-30], "the Parquet data cannot be read"),
         ("cut.npz", array_bytes(embeddings=VECTORS, identity=WHO)[:-40], "damaged or cut short"),
         ("cut.npy", npy_bytes(VECTORS)[:-8], "cut short .its header promises 48 bytes"),
         ("bad.csv", b"id_a,id_b,score\na,b,0.5\na,b,high\n", r"line 3: score is 'high'"),

@@ -20,7 +20,7 @@ from matchbound.files.opening import AnyPath, Input, open_input
 from matchbound.readers.options import Labels, Options
 from matchbound.readers.parquet import PARQUET, read_parquet
 from matchbound.readers.roles import PairRoles, plain, repeated
-from matchbound.readers.tables import Table, from_table, named, readable
+from matchbound.readers.tables import Table, from_table, readable
 from matchbound.scratch import room_for
 
 PIECE_BYTES = 16 << 20
@@ -29,53 +29,38 @@ _LABEL_FILES = ("identity", "identities", "labels", "label", "ids")
 _LABEL_HEADERS = (*_LABEL_FILES, "id", "subject", "person", "speaker", "y", "targets")
 
 
-class _PythonObjects(ValueError):
-    """An array does not hold numbers or text but pickled objects."""
-
-
 def load_npy(source: Input) -> NDArray[Any]:
     """The array of an ``.npy`` file, in memory or, where it is large, in a temporary file."""
-    if source.piped or source.gzipped:
-        raise DataError(f"{source.name}: an .npy file must be a plain file")
-    try:
-        with source.open() as stream:
-            return _read_array(stream, source.max_bytes if source.size is None else source.size)
-    except DataError:
-        raise
-    except Exception as error:  # a damaged header makes numpy's parser raise nearly anything
-        raise DataError(f"{source.name} {_reason(error)}") from None
+    size = source.max_bytes if source.size is None or source.gzipped else source.size
+    with readable(source, "the array", Exception), source.open() as stream:
+        return _read_array(f"{source.name}: the array", stream, size)
 
 
 def load_npz(source: Input) -> dict[str, NDArray[Any]]:
     """The arrays of an ``.npz`` file, by name."""
-    name = ""
-    try:
-        with source.open() as stream, zipfile.ZipFile(stream) as archive:
-            entries = archive.infolist()
-            if any(item.filename == "xl/workbook.xml" for item in entries):
-                raise DataError(f"{source.name} is an Excel workbook; save the sheet as CSV")
-            if not any(item.filename.endswith(".npy") for item in entries):
-                raise DataError(f"{source.name} is a zip archive without arrays; give an .npz file, or unpack it")
-            twice = repeated([item.filename for item in entries])
-            if twice is not None:
-                raise DataError(
-                    f"{source.name}: the array {plainly(twice.removesuffix('.npy'))!r} is in the archive more than "
-                    "once; write it again with one of them"
-                )
-            source.check_bytes(sum(item.file_size for item in entries), max(source.max_bytes, source.size or 0))
-            arrays: dict[str, NDArray[Any]] = {}
-            for item in entries:
-                name = item.filename.removesuffix(".npy")
-                if name == item.filename:
-                    raise DataError(f"{source.name}: the entry {plainly(name)!r} is not an array")
-                with archive.open(item) as member:
-                    arrays[name] = _read_array(member, item.file_size)
-                    member.read(1)  # at the end, the checksum is compared
-            return arrays
-    except DataError:
-        raise
-    except Exception as error:  # so does a damaged archive
-        raise DataError(f"{source.name}{f': the array {name!r}' if name else ''} {_reason(error)}") from None
+    with readable(source, "the archive", Exception), source.open() as stream, zipfile.ZipFile(stream) as archive:
+        entries = archive.infolist()
+        if any(item.filename == "xl/workbook.xml" for item in entries):
+            raise DataError(f"{source.name} is an Excel workbook; save the sheet as CSV")
+        if not any(item.filename.endswith(".npy") for item in entries):
+            raise DataError(f"{source.name} is a zip archive without arrays; give an .npz file, or unpack it")
+        twice = repeated([item.filename for item in entries])
+        if twice is not None:
+            raise DataError(
+                f"{source.name}: the array {plainly(twice.removesuffix('.npy'))!r} is in the archive more than once; "
+                "write it again with one of them"
+            )
+        source.check_bytes(sum(item.file_size for item in entries), max(source.max_bytes, source.size or 0))
+        arrays: dict[str, NDArray[Any]] = {}
+        for item in entries:
+            name = item.filename.removesuffix(".npy")
+            if name == item.filename:
+                raise DataError(f"{source.name}: the entry {plainly(name)!r} is not an array")
+            what = f"the array {plainly(name)!r}"
+            with readable(source, what, Exception), archive.open(item) as member:
+                arrays[name] = _read_array(f"{source.name}: {what}", member, item.file_size)
+                member.read(1)  # at the end, the checksum is compared
+        return arrays
 
 
 def load_hdf5(source: Input) -> dict[str, NDArray[Any]]:
@@ -86,8 +71,7 @@ def load_hdf5(source: Input) -> dict[str, NDArray[Any]]:
         raise MissingExtraError(
             f"{source.name} is an HDF5 file: save the arrays as .npz, or install h5py (pip install 'matchbound[hdf5]')"
         ) from None
-    # a damaged file may raise nearly anything
-    with readable(source, "an HDF5 file", Exception), source.open() as stream, h5py.File(stream, "r") as file:
+    with readable(source, "the HDF5 data", Exception), source.open() as stream, h5py.File(stream, "r") as file:
         sets = {name: item for name, item in file.items() if isinstance(item, h5py.Dataset)}
         source.check_bytes(sum(item.nbytes for item in sets.values()), max(source.max_bytes, source.size or 0))
         return {
@@ -96,36 +80,25 @@ def load_hdf5(source: Input) -> dict[str, NDArray[Any]]:
         }
 
 
-def _read_array(stream: Any, size: int) -> NDArray[Any]:
+def _read_array(what: str, stream: Any, size: int) -> NDArray[Any]:
     """The array in a stream of so many bytes, read piece by piece into room that is made once."""
-    version = np.lib.format.read_magic(stream)
-    if version == (1, 0):
-        shape, by_columns, dtype = np.lib.format.read_array_header_1_0(stream)
-    elif version in ((2, 0), (3, 0)):
-        shape, by_columns, dtype = np.lib.format.read_array_header_2_0(stream)
-    else:
-        raise ValueError(f"version {version} of the format is not known")
+    first_version = np.lib.format.read_magic(stream) == (1, 0)
+    read_header = np.lib.format.read_array_header_1_0 if first_version else np.lib.format.read_array_header_2_0
+    shape, by_columns, dtype = read_header(stream)
     if dtype.hasobject:
-        raise _PythonObjects
-    if min(shape, default=0) < 0:
-        raise ValueError(f"its shape is {shape}")
-    need, done = math.prod(shape) * dtype.itemsize, 0
-    array = room_for(shape[::-1] if by_columns else shape, dtype) if size - stream.tell() >= need else None
-    view = array.reshape(-1).view(np.uint8).data if array is not None and need else memoryview(b"")
-    while done < len(view) and (count := stream.readinto(view[done : done + PIECE_BYTES])):
-        done += count
-    if array is None or done < need:
-        raise ValueError(f"its header promises {need:,} bytes of numbers")
-    return array.T if by_columns else array
-
-
-def _reason(error: BaseException) -> str:
-    if isinstance(error, _PythonObjects):
-        return (
-            "holds Python objects, which are never unpickled because that can run code; save labels as text or "
+        raise DataError(
+            f"{what} holds Python objects, which are never unpickled because that can run code; save labels as text or "
             "integers (np.asarray(labels, dtype=str)) and vectors as one float array"
         )
-    return f"is damaged or cut short ({plainly(str(error).strip() or type(error).__name__, 200)}); write it again"
+    need, done = math.prod(shape) * dtype.itemsize, 0
+    if size - stream.tell() >= need:
+        array = room_for(shape[::-1] if by_columns else shape, dtype)
+        view = array.reshape(-1).view(np.uint8).data if need else memoryview(b"")
+        while done < need and (count := stream.readinto(view[done : done + PIECE_BYTES])):
+            done += count
+    if done < need:
+        raise ValueError(f"its header promises {need:,} bytes of numbers")
+    return array.T if by_columns else array
 
 
 def read_arrays(inputs: Sequence[Input], options: Options) -> Comparisons | Embeddings:
@@ -138,7 +111,7 @@ def read_arrays(inputs: Sequence[Input], options: Options) -> Comparisons | Embe
     optional = {name: arrays[role] for name, role in (("group", roles.group), ("instance", roles.instance)) if role}
     vectors, identity = arrays[roles.embedding], arrays[roles.identity]
     kind = options.kind(source.name)
-    return named(source.name, lambda: Embeddings(vectors, identity, kind, notes=roles.notes, **optional))
+    return Embeddings(vectors, identity, kind, notes=roles.notes, **optional)
 
 
 def _table(source: str, arrays: Mapping[str, NDArray[Any]]) -> Table:
@@ -181,8 +154,7 @@ def read_npy(inputs: Sequence[Input], options: Options) -> Embeddings:
     column = load_labels(labels, vectors.shape[0], source.name)
     identities, (codes,) = merge(column)
     kind = options.kind(source.name)
-    notes = column.notes("identity")
-    return named(source.name, lambda: Embeddings.from_codes(vectors, identities, codes, kind, notes=notes))
+    return Embeddings.from_codes(vectors, identities, codes, kind, notes=column.notes("identity"))
 
 
 def _labels_beside(path: Path) -> Path | None:
@@ -266,4 +238,4 @@ def _folders(path: Path, files: list[str], similarity: Similarity) -> Embeddings
         identity += [where.parts[0]] * rows.shape[0]
         stem = where.relative_to(where.parts[0]).with_suffix("").as_posix()
         instance += [stem] if rows.shape[0] == 1 else [f"{stem}:{row}" for row in range(rows.shape[0])]
-    return named(str(path), lambda: Embeddings(np.concatenate(vectors), identity, similarity, instance=instance))
+    return Embeddings(np.concatenate(vectors), identity, similarity, instance=instance)

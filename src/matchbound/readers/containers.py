@@ -103,7 +103,7 @@ def load_arrow(source: Input) -> Table:
     """
     import pyarrow as pa
 
-    with readable(source, "an Arrow IPC file"):
+    with readable(source, "the Arrow data"):
         with source.arrow() as raw:
             content = raw.read_buffer()  # so that a length in it that is wrong reserves no memory
         if content[:6].to_pybytes() == b"ARROW1":
@@ -135,6 +135,6 @@ def load_json_lines(source: Input) -> Table:
     def where(row: int) -> str:
         return f"{source.name}, line {next(islice(source.filled_lines(), row, None), (0, ''))[0]}"
 
-    with readable(source, "a file of JSON lines"), source.open() as stream:
+    with readable(source, "the JSON lines"), source.open() as stream:
         data = pa_json.read_json(stream, read_options=pa_json.ReadOptions(block_size=8 << 20))
     return Table(source.name, data, where)

@@ -12,11 +12,20 @@ from numpy.typing import NDArray
 
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
-from matchbound.errors import DataError, plainly
+from matchbound.errors import DataError
 from matchbound.files.opening import MAX_BYTES, MAX_RATIO, Input
 from matchbound.readers.options import Options
 from matchbound.readers.roles import PairRoles, RowRoles
-from matchbound.readers.tables import Table, build, build_embeddings, readable, vector_type, vectors_of
+from matchbound.readers.tables import (
+    Table,
+    build,
+    build_embeddings,
+    readable,
+    stacked,
+    vector_type,
+    vectors_of,
+    without_dictionaries,
+)
 from matchbound.scratch import room_for
 
 # How the names of Parquet files end.
@@ -38,7 +47,7 @@ def open_parquet(source: Input) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
     ahead = {"pre_buffer": True} if source.path is None else {"pre_buffer": False, "buffer_size": BUFFER_BYTES}
-    with readable(source, "a Parquet file"), source.arrow() as raw:
+    with readable(source, "the Parquet data"), source.arrow() as raw:
         file = pq.ParquetFile(raw, **ahead)
         text = [field.name for field in file.schema_arrow if pa.types.is_string(field.type)]
         yield pq.ParquetFile(raw, metadata=file.metadata, read_dictionary=text, **ahead) if text else file
@@ -56,7 +65,7 @@ def check_size(file: Any, columns: Sequence[str], source: Input) -> None:
     groups = [file.metadata.row_group(at) for at in range(file.num_row_groups)]
     source.check_bytes(sum(g.total_byte_size for g in groups), max(source.max_bytes, MAX_RATIO * (source.size or 0)))
     if sum(g.num_rows for g in groups) != file.metadata.num_rows:
-        raise DataError(f"{source.name}: not a Parquet file that can be read (its numbers of rows disagree)")
+        raise DataError(f"{source.name} is damaged: its numbers of rows disagree")
 
 
 def batches(file: Any, columns: Sequence[str], rows: int) -> Iterator[Any]:
@@ -79,7 +88,7 @@ def load_parquet_table(source: Input) -> Table:
 
 def read_parquet(sources: Sequence[Input], options: Options) -> Comparisons | Embeddings:
     """Comparisons or embeddings from the needed columns of Parquet files, which must have the same columns."""
-    parts: list[Any] = []
+    parts: list[Table] = []
     kinds: list[np.dtype[Any]] = []
     rows = 0
     roles: PairRoles | RowRoles | None = None
@@ -95,12 +104,12 @@ def read_parquet(sources: Sequence[Input], options: Options) -> Comparisons | Em
                 continue
             wanted = [*roles.labels(), roles.score]
             check_size(file, wanted, source)
-            parts.append(file.read(columns=wanted))
-            source.check_bytes(parts[-1].nbytes)
+            parts.append(Table(source.name, file.read(columns=wanted)))
+            source.check_bytes(parts[-1].data.nbytes)
     if isinstance(roles, RowRoles):
-        return _read_embeddings(sources, roles, rows, np.result_type(*kinds), options.kind(_called(sources)))
+        return _read_embeddings(sources, roles, rows, np.result_type(*kinds), options.kind(sources[0].name))
     assert roles is not None
-    table = _together(sources, parts)
+    table = stacked(parts)
     parts.clear()
     return build(table, roles, options)
 
@@ -134,13 +143,15 @@ def _read_embeddings(
                     raise DataError(f"{source.name} is damaged: it has more rows than it says")
                 array[filled : filled + batch.num_rows] = vectors
                 filled += batch.num_rows
-                parts.append(_plain(table.data.select(names)))  # every batch would hold a copy of a dictionary
-            labels.append(pa.concat_tables(parts) if parts else _plain(file.schema_arrow.empty_table().select(names)))
+                parts.append(without_dictionaries(table.data.select(names)))  # each batch would hold a copy of one
+            empty = without_dictionaries(file.schema_arrow.empty_table().select(names))
+            labels.append(Table(source.name, pa.concat_tables([empty, *parts])))
+    whole = stacked(labels)
     if array is None:
-        raise DataError(f"{_called(sources)} holds no rows")
+        raise DataError(f"{whole.source} holds no rows")
     if filled < rows:
-        raise DataError(f"{_called(sources)} is damaged: {filled} of {rows} rows are there")
-    return build_embeddings(_together(sources, labels), roles, similarity, array)
+        raise DataError(f"{whole.source} is damaged: {filled} of {rows} rows are there")
+    return build_embeddings(whole, roles, similarity, array)
 
 
 def _check_lists(source: Input, column: str, width: int) -> None:
@@ -159,39 +170,3 @@ def _check_lists(source: Input, column: str, width: int) -> None:
     except duckdb.Error:  # pyarrow tells better what is wrong with it
         return
     source.check_bytes(width * int((found and found[0]) or 0))
-
-
-def _together(sources: Sequence[Input], parts: Sequence[Any]) -> Table:
-    """One table from one table per file."""
-    import pyarrow as pa
-
-    sizes = [part.num_rows for part in parts]
-
-    def where(row: int) -> str:
-        number = int(np.searchsorted(np.cumsum(sizes), row, side="right"))
-        return f"{sources[number].name}, row {row - sum(sizes[:number])}"
-
-    try:
-        data = pa.concat_tables(parts, promote_options="permissive")
-    except MemoryError:
-        raise
-    except pa.ArrowException:
-        try:
-            data = pa.concat_tables(list(map(_plain, parts)), promote_options="permissive")
-        except pa.ArrowException as error:
-            raise DataError(
-                f"{sources[0].name} and the files beside it do not make one table ({plainly(error, 200)})"
-            ) from None
-    return Table(_called(sources), data, where)
-
-
-def _plain(data: Any) -> Any:
-    """A table without dictionaries."""
-    import pyarrow as pa
-
-    kinds = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in data.schema]
-    return data.cast(pa.schema(list(zip(data.column_names, kinds, strict=True))))
-
-
-def _called(sources: Sequence[Input]) -> str:
-    return sources[0].name if len(sources) == 1 else f"{len(sources)} files from {sources[0].name}"

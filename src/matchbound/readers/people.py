@@ -117,14 +117,7 @@ def read_people(people: Any, columns: Sequence[str] = ()) -> list[dict[str, str]
             raise DataError(f"{table.source}: there is no column {column!r} to group by; it has {shown}")
     if not columns and len(rest) != 1:
         raise DataError(f"{table.source}: say which column is the group with {argument('group')}: {shown}")
-    attributes = []
-    for column in wanted:
-
-        def message(row: int, person: str, here: str, before: str, column: str = column) -> str:
-            return f"{table.where(row)}: {person} is {here} here and {before} before; give every person one {column}"
-
-        attributes.append(once(table.coded(key), table.coded(column), message))
-    return attributes
+    return [once(table, key, column, f"; give every person one {column}") for column in wanted]
 
 
 def groups_of(people: Any, columns: Sequence[str], identities: Any) -> Any:

@@ -24,7 +24,7 @@ from matchbound.files.opening import (
 from matchbound.notes import Note
 from matchbound.readers.options import options_of
 from matchbound.readers.scan import ScoreFile
-from matchbound.readers.tables import from_table, is_frame
+from matchbound.readers.tables import from_table, is_frame, named
 
 __all__ = ["READERS", "file_digest", "read"]
 
@@ -193,12 +193,14 @@ def _read(path: Any, reader: str | None, given: dict[str, Any]) -> Data:
 
         if reader is not None:
             raise UsageError("reader names a file layout; a data frame is read by its columns")
-        return from_table(load_frame(path), options_of("a data frame", TABLE, given))
+        table = load_frame(path)
+        with named(table.source):
+            return from_table(table, options_of("a data frame", TABLE, given))
     paths = _paths(path)
     given = {**given, "max_bytes": _bytes(given.get("max_bytes"))}
     files = files_below(paths[0]) if len(paths) == 1 and reader is None else None
     if files is not None:
-        return _run(*KINDS["directory"], given, paths[0], files)
+        return _run(paths[0], *KINDS["directory"], given, paths[0], files)
     inputs = [open_input(path, given["max_bytes"]) for path in paths]
     return _by_content(inputs, given) if reader is None else _read_as(reader, inputs, given)
 
@@ -222,7 +224,7 @@ def _by_content(inputs: list[Input], given: dict[str, Any]) -> Data:
         raise DataError(f"{source.name} is empty")
     if source.piped and kind not in ("text", "json"):
         raise DataError(f"{source.name} holds binary data ({kind}); only text can be read from a pipe")
-    return _run(*KINDS[kind], given, inputs)
+    return _run(source.name, *KINDS[kind], given, inputs)
 
 
 def _is_plain(source: Input, given: Mapping[str, Any]) -> bool:
@@ -230,11 +232,12 @@ def _is_plain(source: Input, given: Mapping[str, Any]) -> bool:
     return any(given.get(name) for name in TABLE.split()) or "unique_id_l" not in source.first_text.lower()
 
 
-def _run(what: str, function: str, takes: str, given: Mapping[str, Any], *files: Any) -> Data:
-    """The data by a function of the tables above; `what` is what messages call it."""
+def _run(source: AnyPath, what: str, function: str, takes: str, given: Mapping[str, Any], *files: Any) -> Data:
+    """The data by a function of the tables above; messages call the data `source`, and the function `what`."""
     module, _, name = function.rpartition(".")
     options = options_of(what, takes, given)
-    data: Data = getattr(import_module(f"matchbound.readers.{module}"), name)(*files, options)
+    with named(os.fspath(source)):
+        data: Data = getattr(import_module(f"matchbound.readers.{module}"), name)(*files, options)
     return data
 
 
@@ -243,7 +246,7 @@ def _read_as(reader: str, inputs: list[Input], given: Mapping[str, Any]) -> Data
     by = recognised(inputs) if reader in TRIAL_LISTS else None
     function, takes = READERS[reader]
     ordered = by[1] if by is not None and by[0] == reader else inputs
-    return _run(f"reader {reader!r}", f"layouts.{function}", takes, given, ordered)
+    return _run(inputs[0].name, f"reader {reader!r}", f"layouts.{function}", takes, given, ordered)
 
 
 def recognised(inputs: list[Input]) -> tuple[str, list[Input]] | None:

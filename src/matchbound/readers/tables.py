@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,6 @@ from matchbound.notes import Note
 from matchbound.readers.infer import infer_identities
 from matchbound.readers.options import Options
 from matchbound.readers.roles import DECISIONS, PairRoles, RowRoles, Sides, plain
-
-T = TypeVar("T")
 
 AGAIN = "drop the row or embed it again"
 # Comparisons without identities that a packed file may hold, however small it is, and for each of its bytes.
@@ -272,11 +270,8 @@ def build_comparisons(
         of_name, inferred = infer_identities(names, first, second, genuine, table.where, known)
         notes += inferred
         identities, (a, b) = merge(Coded(of_name, first), Coded(of_name, second))
-    return named(
-        table.source,
-        lambda: Comparisons.from_codes(
-            identities, a, b, score, distance=small_is_same, instances=instances, groups=groups, notes=notes
-        ),
+    return Comparisons.from_codes(
+        identities, a, b, score, distance=small_is_same, instances=instances, groups=groups, notes=notes
     )
 
 
@@ -396,18 +391,15 @@ def build_embeddings(
     who = table.coded(roles.identity)
     identities, (codes,) = merge(who)
     column = roles.embedding or "the vector"
-    return named(
-        table.source,
-        lambda: Embeddings.from_codes(
-            array,
-            identities,
-            codes,
-            similarity,
-            group=None if roles.group is None else table.coded(roles.group),
-            instance=None if roles.instance is None else table.coded(roles.instance),
-            notes=[*table.notes, *roles.notes, *who.notes(roles.identity)],
-            where=lambda row: f"{table.where(row)}: {column}",
-        ),
+    return Embeddings.from_codes(
+        array,
+        identities,
+        codes,
+        similarity,
+        group=None if roles.group is None else table.coded(roles.group),
+        instance=None if roles.instance is None else table.coded(roles.instance),
+        notes=[*table.notes, *roles.notes, *who.notes(roles.identity)],
+        where=lambda row: f"{table.where(row)}: {column}",
     )
 
 
@@ -458,18 +450,23 @@ def vectors_of(table: Table, roles: RowRoles, width: int | None = None) -> NDArr
     return parts[0] if len(parts) == 1 else np.concatenate([np.empty((0, width or 0), dtype=kind), *parts])
 
 
-def named(source: str, make: Callable[[], T]) -> T:
-    """Run a constructor; a DataError from it is told with the name of the source."""
+@contextmanager
+def named(name: str) -> Iterator[None]:
+    """A DataError that names no file that was opened, as those of the data themselves, is told with the name of one."""
     try:
-        return make()
+        yield
     except DataError as error:
-        message = str(error)
-        raise DataError(message if message.startswith(source) else f"{source}: {message}") from None
+        if error.marked.startswith((name, *(source.name for source in opened_inputs()))):
+            raise
+        raise DataError(f"{name}: {error.marked}") from None
 
 
 @contextmanager
 def readable(source: Input, what: str, *further: type[Exception]) -> Iterator[None]:
-    """Errors of pyarrow and `further` ones become a DataError: the file is not `what`, such as "a Parquet file"."""
+    """Errors of pyarrow and `further` ones become a DataError: `what`, such as "the Arrow data", cannot be read.
+
+    Some libraries raise nearly any Exception where a file is damaged.
+    """
     import pyarrow as pa
 
     try:
@@ -477,19 +474,53 @@ def readable(source: Input, what: str, *further: type[Exception]) -> Iterator[No
     except (MatchboundError, MemoryError):
         raise
     except (pa.ArrowException, OSError, ValueError, *further) as error:
-        why = plainly(str(error).strip(), 200)
-        raise DataError(f"{source.name}: not {what} that can be read ({why}); write it again") from None
+        why = plainly(str(error).strip() or type(error).__name__, 200)
+        raise DataError(f"{source.name}: {what} cannot be read, damaged or cut short ({why}); write it again") from None
 
 
-def once(who: Coded, label: Coded, message: Callable[[int, str, str, str], str]) -> dict[str, str]:
-    """The one label of each name; a DataError with `message(row, name, here, before)` where a name has two."""
-    names, (name,) = merge(who)
-    labels, (stated,) = merge(label)
+def stacked(tables: Sequence[Table]) -> Table:
+    """One table of the rows of several with the same columns."""
+    import pyarrow as pa
+
+    parts = [table.data for table in tables]
+    starts = np.cumsum([0, *(part.num_rows for part in parts)])
+    places = [replace(table, data=None) for table in tables]
+
+    def where(row: int) -> str:
+        at = int(np.searchsorted(starts, row, side="right")) - 1
+        return places[at].where(row - int(starts[at]))
+
+    try:
+        data = pa.concat_tables(parts, promote_options="permissive")
+    except MemoryError:
+        raise
+    except pa.ArrowException:
+        try:
+            data = pa.concat_tables(list(map(without_dictionaries, parts)), promote_options="permissive")
+        except pa.ArrowException as error:
+            why = plainly(error, 200)
+            raise DataError(f"{tables[0].source} and the files beside it do not make one table ({why})") from None
+    name = tables[0].source
+    return Table(name if len(tables) == 1 else f"{len(tables)} files from {name}", data, where)
+
+
+def without_dictionaries(data: Any) -> Any:
+    """An Arrow table whose columns hold plain values."""
+    import pyarrow as pa
+
+    kinds = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in data.schema]
+    return data.cast(pa.schema(list(zip(data.column_names, kinds, strict=True))))
+
+
+def once(table: Table, key: str, label: str, remedy: str = "") -> dict[str, str]:
+    """The one label of each name in a column; a DataError, which ends with a remedy, where a name has two."""
+    names, (name,) = merge(table.coded(key))
+    labels, (stated,) = merge(table.coded(label))
     of_name = np.empty(names.size, dtype=np.int64)
     of_name[name[::-1]] = stated[::-1]  # the first label of a name stays
     other = np.flatnonzero(of_name[name] != stated)
     if other.size:
         row = int(other[0])
-        words = (names[name[row]], labels[stated[row]], labels[of_name[name[row]]])
-        raise DataError(message(row, *(plainly(word) for word in words)))
+        who, here, before = map(plainly, (names[name[row]], labels[stated[row]], labels[of_name[name[row]]]))
+        raise DataError(f"{table.where(row)}: {who} is {here} here and {before} before{remedy}")
     return {str(key): str(labels[at]) for key, at in zip(names.tolist(), of_name.tolist(), strict=True)}

@@ -18,7 +18,7 @@ from matchbound.files.opening import Input, open_input
 from matchbound.readers.arrays import load_npy
 from matchbound.readers.options import Options
 from matchbound.readers.roles import PairRoles, assigned, plain
-from matchbound.readers.tables import GENUINE_WORDS, Table, build_comparisons, check_unseen, once
+from matchbound.readers.tables import GENUINE_WORDS, Table, build_comparisons, check_unseen, once, stacked
 from matchbound.readers.text import as_float, first_line, load_text_table, read_delimited, read_list, split_line
 
 # A trial list names two instances and says whether they show one identity.
@@ -45,7 +45,6 @@ _SRE_LINES = {
     "score": ("model segment score", "model segment side score", "_0 _1 _2 _3 model segment side _7 score"),
 }
 _WITH_INSTANCES = PairRoles("score", ("id_a", "id_b"), ("instance_a", "instance_b"))
-CHECK_EVERY = 100_000
 # The instance that a four-column file compares with: the one model of the claimed identity.
 MODEL = "(model)"
 
@@ -263,12 +262,7 @@ def read_map(source: Input) -> dict[str, str]:
     _, delimiter, fields, roles = _heading(source, _MAP)
     headed = len(roles) == 2
     lines = _headed_line(fields, roles) if headed else ("sample identity", "sample _1 _2 identity")
-    table = read_list(source, lines, delimiter=delimiter, headed=headed)
-
-    def message(row: int, name: str, here: str, before: str) -> str:
-        return f"{table.where(row)}: {name} is {here} here and {before} in an earlier line"
-
-    return once(table.coded("sample"), table.coded("identity"), message)
+    return once(read_list(source, lines, delimiter=delimiter, headed=headed), "sample", "identity")
 
 
 def _sre_list(source: Input, wanted: str, called: str) -> Table:
@@ -315,21 +309,15 @@ def _with_subjects(table: Table, subjects: dict[str, str]) -> Table:
 
 def _subjects(files: Sequence[Input]) -> dict[str, str]:
     """The subject of each template, by all files of metadata."""
-    subjects: dict[str, str] = {}
+    tables = []
     for source in files:
         table = load_text_table(source, delimiter=",")
-        names = {plain(name): name for name in table.names}
-        if "template_id" not in names or "subject_id" not in names:
+        columns = assigned(table.names, {"template": "template_id", "subject": "subject_id"})
+        if len(columns) < 2:
             raise DataError(f"{source.name}, line 1: metadata need the columns TEMPLATE_ID and SUBJECT_ID")
-
-        def message(row: int, name: str, here: str, before: str, table: Table = table) -> str:
-            return f"{table.where(row)}: template {name} is subject {here} here and {before} before"
-
-        found = once(table.coded(names["template_id"]), table.coded(names["subject_id"]), message)
-        for name, label in found.items():
-            if subjects.setdefault(name, label) != label:
-                raise DataError(message(0, plainly(name), plainly(label), plainly(subjects[name])))
-    return subjects
+        table.data = table.data.select(list(columns.values())).rename_columns(list(columns))
+        tables.append(table)
+    return once(stacked(tables), "template", "subject") if tables else {}
 
 
 def read_bob4(inputs: Sequence[Input], options: Options) -> Comparisons:
@@ -386,8 +374,7 @@ def read_lfw(inputs: Sequence[Input], options: Options) -> Comparisons:
     if len(inputs) != 2:
         raise UsageError("reader 'lfw' takes pairs.txt and a file of scores, one per pair and in its order")
     source = inputs[0]
-    if source.kind not in ("text", "empty"):
-        raise DataError(f"{source.name} is not a text file; give pairs.txt")
+    first_line(source)
     header: list[int] = []
     rows, text = 0, bytearray()  # the lines, each of four fields
     for number, line in source.lines():
@@ -404,7 +391,7 @@ def read_lfw(inputs: Sequence[Input], options: Options) -> Comparisons:
                 raise DataError(f"{where}: image numbers must be whole numbers: {shorten(line)!r}")
         text += "\t".join(fields).encode() + b"\n"
     if not rows:
-        raise DataError(f"{source.name} is empty" if not header else f"{source.name} has a header and no pairs")
+        raise DataError(f"{source.name} has a header and no pairs")
     promised = 2 * math.prod(header) if header else rows
     if promised != rows:
         raise DataError(f"{source.name}: the first line promises {promised} pairs, and there are {rows}")
@@ -433,14 +420,12 @@ def _kind_by_name(name: str) -> str:
 
 
 def _last_numbers(source: Input) -> FloatArray:
-    if source.kind not in ("text", "empty"):
-        raise DataError(f"{source.name} is not a text file; write one score per line")
-    rows, text = 0, bytearray()  # the last field of each line
+    """The last number of each line of a file of scores."""
+    first_line(source)
+    rows, text = 0, bytearray()
     for _, line in source.lines():
         fields = line.split()[-1:]
         text += "".join(fields).encode() + b"\n"
         rows += len(fields)
-        if not rows % CHECK_EVERY:  # a packed file may hold very many
-            check_unseen([source], rows)
     check_unseen([source], rows)
     return read_list(Input(source.name, content=bytes(text)), ("score",)).numbers("score")

@@ -17,7 +17,7 @@ from matchbound.notes import PARTIAL_LABELS, SAID_COMPLETE, Note
 from matchbound.readers.containers import load_table
 from matchbound.readers.options import Options
 from matchbound.readers.roles import PairRoles
-from matchbound.readers.tables import Table, build_comparisons, named, settled
+from matchbound.readers.tables import Table, build_comparisons, settled
 
 
 def read_splink(inputs: Sequence[Input], options: Options) -> Comparisons:
@@ -159,11 +159,8 @@ def _clustered(table: Table, clusters: Table, values: FloatArray, options: Optio
             a, b = np.concatenate([a, one]), np.concatenate([b, other])
             values = np.concatenate([values, np.full(one.size, worst)])
     identities, (left, right) = merge(Coded(labels, entity[a]), Coded(labels, entity[b]))
-    return named(
-        table.source,
-        lambda: Comparisons.from_codes(
-            identities, left, right, values, distance=distance, instances=(names, a, b), notes=notes
-        ),
+    return Comparisons.from_codes(
+        identities, left, right, values, distance=distance, instances=(names, a, b), notes=notes
     )
 
 

@@ -22,7 +22,6 @@ from matchbound.notes import Note
 from matchbound.readers.arrays import load_labels, load_npy
 from matchbound.readers.layouts.lists import identity_of
 from matchbound.readers.options import Options
-from matchbound.readers.tables import named
 
 # Bytes that the name of an utterance may have, and numbers that a vector may have.
 LONGEST_KEY, MOST_NUMBERS = 10_000, 100_000
@@ -56,7 +55,7 @@ def read_kaldi_ark(inputs: Sequence[Input], options: Options) -> Embeddings:
     if "" in who:
         raise DataError(f"{source.name}: {plainly(names[who.index('')])} has no speaker; add it to utt2spk")
     kind = options.kind(source.name)
-    return named(source.name, lambda: Embeddings(np.stack(vectors), who, kind, instance=names))
+    return Embeddings(np.stack(vectors), who, kind, instance=names)
 
 
 def read_matrix(inputs: Sequence[Input], options: Options) -> Comparisons:
@@ -105,17 +104,14 @@ def read_matrix(inputs: Sequence[Input], options: Options) -> Comparisons:
         score = _finite(source.name, matrix, first, second)
         place = second + matrix.shape[0]  # rows and columns are different instances
     identities, (of_row, of_column) = merge(rows, columns)
-    return named(
-        source.name,
-        lambda: Comparisons.from_codes(
-            identities,
-            of_row[first],
-            of_column[second],
-            score,
-            distance=bool(options.distance),
-            instances=(np.arange(sum(matrix.shape), dtype=np.int64), first, place),
-            notes=notes,
-        ),
+    return Comparisons.from_codes(
+        identities,
+        of_row[first],
+        of_column[second],
+        score,
+        distance=bool(options.distance),
+        instances=(np.arange(sum(matrix.shape), dtype=np.int64), first, place),
+        notes=notes,
     )
 
 
