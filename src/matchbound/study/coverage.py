@@ -7,7 +7,6 @@ stopped study resumes from one file.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,14 +18,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from matchbound._version import __version__
-from matchbound.arraytypes import BoolArray, FloatArray
+from matchbound.arraytypes import FloatArray
+from matchbound.counting.checkpoint import Checkpoint, fingerprint
+from matchbound.counting.run import Partial
 from matchbound.data.comparisons import Comparisons, Source
 from matchbound.data.embeddings import Embeddings
-from matchbound.errors import DataError, MatchboundWarning, UsageError, check_level, check_whole, named, plainly
-from matchbound.files.writing import whole_file, write_atomically
+from matchbound.errors import DataError, MatchboundWarning, UsageError, check_level, check_whole, named
+from matchbound.files.writing import write_atomically
 from matchbound.show.numbers import level_text, percent
 from matchbound.show.records import to_csv
 from matchbound.show.shown import Shown
@@ -83,9 +83,8 @@ class Sampler:
     def __repr__(self) -> str:
         if isinstance(self.source, SyntheticModel):
             return f"Sampler({self.source!r}, {self.n_identities})"
-        arrays = (np.ascontiguousarray(values).tobytes() for values in self.source.arrays)
-        digest = hashlib.sha256(b"".join(arrays)).hexdigest()
-        return f"Sampler({self.n_identities} of {self.source.n_identities} identities, {digest[:16]})"
+        digest = fingerprint(*self.source.arrays)[:16]
+        return f"Sampler({self.n_identities} of {self.source.n_identities} identities, {digest})"
 
 
 @dataclass(frozen=True)
@@ -105,13 +104,31 @@ class NamedMethod:
         return [(interval.low, interval.high) for interval in intervals]
 
 
-@dataclass(frozen=True, eq=False)
-class Outcomes:
-    """Limits of R replications, shape (R, cells, methods, levels, 2), NaN where undefined, and counts (R, cells)."""
+@dataclass(eq=False)
+class Outcomes(Partial):
+    """Limits of R replications, shape (R, cells, methods, levels, 2), NaN where undefined, and counts (R, cells).
+
+    `blocks` are their numbers, in whose order the rows are.
+    """
 
     limits: FloatArray = field(repr=False)
     errors: FloatArray = field(repr=False)
     comparisons: FloatArray = field(repr=False)
+
+    @classmethod
+    def restored(cls, state: dict[str, FloatArray], blocks: set[int]) -> Outcomes:
+        return cls(state["limits"], state["errors"], state["comparisons"], blocks=blocks)
+
+    def state(self) -> dict[str, FloatArray]:
+        return {"limits": self.limits, "errors": self.errors, "comparisons": self.comparisons}
+
+    def join(self, other: Outcomes, workers: int | None) -> None:
+        order = np.argsort([*sorted(self.blocks), *sorted(other.blocks)])
+        for name, rows in other.state().items():
+            setattr(self, name, np.concatenate([getattr(self, name), rows])[order])
+
+    def first(self, count: int) -> Outcomes:
+        return Outcomes(*(rows[:count] for rows in self.state().values()), blocks=set(range(count)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,23 +145,15 @@ class Setup:
     @cached_property
     def fingerprint(self) -> str:
         """A digest of everything that decides the answer; the number of replications does not."""
-        decides = (
-            __version__,
-            repr(self.sampler),
-            self.cells,
-            [name for name, _ in self.methods],
-            self.levels.tolist(),
-            self.n_resamples,
-            self.seed,
-        )
-        return hashlib.sha256(repr(decides).encode()).hexdigest()
+        names = [name for name, _ in self.methods]
+        return fingerprint(__version__, self.sampler, self.cells, names, self.levels, self.n_resamples, self.seed)
 
     def replicate(self, replications: Sequence[int]) -> Outcomes:
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits(1, user_api="blas"):
             rows = [self._once(number) for number in replications]
-        return Outcomes(*(np.array(column) for column in zip(*rows, strict=True)))
+        return Outcomes(*(np.array(column) for column in zip(*rows, strict=True)), blocks=set(replications))
 
     def _once(self, number: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         def stream(which: int) -> np.random.Generator:
@@ -179,63 +188,42 @@ def run(
     *,
     workers: int = 1,
     executor: Any = None,
-    resume: Path | None = None,
+    checkpoint: Checkpoint | None = None,
+    outcomes: Outcomes | None = None,
     progress: Progress | None = None,
 ) -> Outcomes:
-    """All replications; the answer does not depend on who makes them. Parameters as in `coverage_study`."""
-    done, outcomes = _kept(setup, replications, resume)
-
-    def missing() -> list[int]:
-        return [int(row) for row in np.flatnonzero(~done[:replications])]
-
-    blocks = [missing()[start : start + BLOCK] for start in range(0, len(missing()), BLOCK)]
+    """All replications but for the `outcomes` that are there; the answer does not depend on who makes them."""
+    missing = [number for number in range(replications) if outcomes is None or number not in outcomes.blocks]
+    blocks = [missing[start : start + BLOCK] for start in range(0, len(missing), BLOCK)]
+    done = replications - len(missing)
     if progress is not None:
-        progress(replications - len(missing()), replications)
+        progress(done, replications)
     # warnings are ignored here and not in each replication: filters belong to the process, and threads share them
     with warnings.catch_warnings():
         _ignore_warnings()
-        for block, part in _outcomes(setup, blocks, min(workers, max(len(blocks), 1)), executor):
-            done[block] = True
-            for name, values in vars(part).items():
-                getattr(outcomes, name)[block] = values
-            if resume is not None:
-                resume.parent.mkdir(parents=True, exist_ok=True)
-                with whole_file(resume) as place, open(place, "wb") as stream:
-                    np.savez(stream, fingerprint=np.array(setup.fingerprint), done=done, **vars(outcomes))
+        for part in _outcomes(setup, blocks, min(workers, max(len(blocks), 1)), executor):
+            done += len(part.blocks)
+            if outcomes is None:
+                outcomes = part
+            else:
+                outcomes.add(part)
+            if checkpoint is not None:
+                checkpoint.save(outcomes)
             if progress is not None:
-                progress(replications - len(missing()), replications)
-    return Outcomes(*(values[:replications] for values in vars(outcomes).values()))
+                progress(done, replications)
+    assert outcomes is not None
+    return outcomes.first(replications)
 
 
-def _kept(setup: Setup, replications: int, path: Path | None) -> tuple[BoolArray, Outcomes]:
-    """Which replications are done, and room for the outcomes of all, with those that a stopped study left."""
-    kept = {} if path is None else read_kept(path)
-    if kept and str(kept["fingerprint"]) != setup.fingerprint:
-        raise UsageError(f"{path}: holds another study (other data, methods, levels, rates or seed); name another file")
-    before = int(kept["done"].size) if kept else 0
-    size, cells = max(replications, before), len(setup.cells)
-    done = np.zeros(size, dtype=bool)
-    limits = np.full((size, cells, len(setup.methods), setup.levels.size, 2), np.nan)
-    outcomes = Outcomes(limits, np.zeros((size, cells)), np.zeros((size, cells)))
-    if kept:
-        done[:before] = kept["done"]
-        for name, values in vars(outcomes).items():
-            values[:before] = kept[name]
-    return done, outcomes
-
-
-def _outcomes(
-    setup: Setup, blocks: list[list[int]], workers: int, executor: Any
-) -> Iterator[tuple[list[int], Outcomes]]:
+def _outcomes(setup: Setup, blocks: list[list[int]], workers: int, executor: Any) -> Iterator[Outcomes]:
     if executor is None and workers == 1:
-        for block in blocks:
-            yield block, setup.replicate(block)
+        yield from map(setup.replicate, blocks)
         return
     with _pool(workers, executor) as pool:
-        waiting: dict[Future[Outcomes], list[int]] = {pool.submit(setup.replicate, block): block for block in blocks}
+        waiting: list[Future[Outcomes]] = [pool.submit(setup.replicate, block) for block in blocks]
         try:
-            for future in as_completed(list(waiting)):
-                yield waiting.pop(future), future.result()
+            for future in as_completed(waiting):
+                yield future.result()
         finally:
             for future in waiting:
                 future.cancel()
@@ -258,19 +246,6 @@ def _pool(workers: int, executor: Any) -> Iterator[Executor]:
 def _ignore_warnings() -> None:
     """What an interval on one data set warns of is part of what is studied."""
     warnings.simplefilter("ignore", MatchboundWarning)
-
-
-def read_kept(path: Path) -> dict[str, NDArray[Any]]:
-    """What a stopped study left in a file; empty where there is no file."""
-    if not path.exists():
-        return {}
-    try:
-        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            return {name: archive[name] for name in ("fingerprint", "done", "limits", "errors", "comparisons")}
-    except Exception as error:  # a damaged archive makes numpy raise nearly anything
-        raise DataError(
-            f"{path}: cannot be read as a study to resume ({plainly(error, 200)}); delete it to start afresh"
-        ) from None
 
 
 METHODS = ("naive-wilson", "wilson", "wald", "subsets", "two-level", "vertex", "double-or-nothing", "latent")
@@ -441,13 +416,6 @@ def coverage_study(
     for value, name in ((replications, "replications"), (n_resamples, "n_resamples"), (workers, "workers")):
         check_whole(value, name)
     counts = np.atleast_1d(G).tolist()
-    places: dict[int, Path] = {}
-    if resume is not None:
-        one = Path(resume)
-        names = [one.name] if len(counts) == 1 else [f"{one.stem}-g{count}{one.suffix}" for count in counts]
-        places = {count: one.with_name(name) for count, name in zip(counts, names, strict=True)}
-        for place in places.values():
-            read_kept(place)  # a damaged file is reported before hours of work, not after
     population: SyntheticModel | Data
     if isinstance(source, SyntheticModel):
         population = source if M is None else replace(source, sizes=M)
@@ -459,17 +427,32 @@ def coverage_study(
         most = population.n_identities
     else:
         raise UsageError(f"source must be a SyntheticModel, Embeddings or Comparisons; got {type(source).__name__}")
+    if most is not None and max(counts) > most:
+        raise UsageError(f"G: the half to draw from has {most} identities; {max(counts)} were asked for")
+    setups = [Setup(Sampler(population, count), cells, chosen, nominal, int(n_resamples), seed) for count in counts]
+    checkpoints = [_checkpoint(resume, setup, several=len(counts) > 1) for setup in setups]
+    # a damaged file is reported before hours of work, not after
+    before = [None if one is None else one.load(Outcomes.restored) for one in checkpoints]
     rows: list[CoverageRow] = []
     outcomes: list[Outcomes] = []
-    for count in counts:
-        if most is not None and count > most:
-            raise UsageError(f"G: the half to draw from has {most} identities; {count} were asked for")
-        setup = Setup(Sampler(population, count), cells, chosen, nominal, int(n_resamples), seed)
-        kept = places.get(count)
-        part = run(setup, replications, workers=workers, executor=executor, resume=kept, progress=progress)
+    for count, setup, checkpoint, there in zip(counts, setups, checkpoints, before, strict=True):
+        part = run(
+            setup, replications, workers=workers, executor=executor, checkpoint=checkpoint, outcomes=there,
+            progress=progress,
+        )  # fmt: skip
         outcomes.append(part)
         rows.extend(summary(setup, part, count, 0.0 if most is None else count / most))
     return CoverageStudy(tuple(rows), seed, int(n_resamples), described, tuple(outcomes))
+
+
+def _checkpoint(resume: str | os.PathLike[str] | None, setup: Setup, several: bool) -> Checkpoint | None:
+    """The file of a study of one number of identities; its name says which, where there are several."""
+    if resume is None:
+        return None
+    place = Path(resume)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    name = f"{place.stem}-g{setup.sampler.n_identities}{place.suffix}" if several else place.name
+    return Checkpoint(place.with_name(name), setup.fingerprint)
 
 
 def split_identities(data: Data, *, seed: int, most: int = 10) -> tuple[Data, Data]:
