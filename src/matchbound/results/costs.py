@@ -15,16 +15,9 @@ from matchbound.errors import DataError, UsageError, argument, check_prior, name
 from matchbound.notes import INVENTED_SCORES, Note
 from matchbound.results.latent import LOG_T, WARNING_LATENT, CurveModels, OfBothRates, log_t_limits
 from matchbound.results.number import Ask, Limits, Number, Rule, counted_fields
+from matchbound.stats import costs as stats
 from matchbound.stats.budget import RateModels, integrated_limits
-from matchbound.stats.costs import (
-    CostWeights,
-    calibrate,
-    capped,
-    cheapest,
-    cllr_of_masses,
-    detection_costs,
-    log_losses,
-)
+from matchbound.stats.costs import CostWeights
 from matchbound.stats.curve.rates import crossing
 from matchbound.stats.dyadic import DyadicSums, effective_number
 from matchbound.stats.intervals import t_quantile
@@ -168,7 +161,7 @@ class DetectionCost(CostStatistic):
 
     def value(self, far: FloatArray, frr: FloatArray) -> FloatArray:
         """The mean of the terms at rates of shape (P, …)."""
-        terms = [detection_costs(p, q, weights) for p, q, (weights, _) in zip(far, frr, self.terms, strict=True)]
+        terms = [stats.detection_costs(p, q, weights) for p, q, (weights, _) in zip(far, frr, self.terms, strict=True)]
         result: FloatArray = np.mean(terms, axis=0)
         return result
 
@@ -218,9 +211,9 @@ class LogCost(CostStatistic):
 
     @cached_property
     def sums(self) -> DyadicSums:
-        sides = zip(log_losses(self.llr), (self.genuine, self.impostor), strict=True)
+        sides = zip(stats.log_losses(self.llr), (self.genuine, self.impostor), strict=True)
         genuine, impostor = (np.where(count > 0, loss, 0.0) for loss, count in sides)
-        _, *means = cllr_of_masses(self.llr, self.genuine, self.impostor)
+        _, *means = stats.cllr_of_masses(self.llr, self.genuine, self.impostor)
         genuine = 0.5 * (genuine - means[0]) / self.curve.n_genuine
         impostor = 0.5 * (impostor - means[1]) / self.curve.n_impostor
         residual = impostor[self.cell]
@@ -234,7 +227,7 @@ class LogCost(CostStatistic):
 
     def latent_limits(self, ask: Ask) -> tuple[float, float]:
         """Cllr is an integral over thresholds of both rates; so are its limits."""
-        llr = capped(self.llr, self.genuine, self.impostor) if self.metric == "mincllr" else self.llr
+        llr = stats.capped(self.llr, self.genuine, self.impostor) if self.metric == "mincllr" else self.llr
         low, high = integrated_limits(self.fit.tables(ask.level, ask.side), llr, self.genuine, self.impostor)
         return min(low, self.estimate), min(max(high, self.estimate), self.ends[1])
 
@@ -254,9 +247,9 @@ def detection_cost(
         reached = np.searchsorted(-models.curve.similarity, -thresholds, side="right") - 1
         places = np.maximum(reached, 0).tolist()
     else:
-        places = [cheapest(models.curve.far, models.curve.frr, w) for w in weights]
+        places = [stats.cheapest(models.curve.far, models.curve.frr, w) for w in weights]
     curve = models.curve
-    costs = [detection_costs(curve.far[k], curve.frr[k], w) for w, k in zip(weights, places, strict=True)]
+    costs = [stats.detection_costs(curve.far[k], curve.frr[k], w) for w, k in zip(weights, places, strict=True)]
     return DetectionCost(models, float(np.mean(costs)), metric, tuple(zip(weights, places, strict=True)), preset)
 
 
@@ -268,18 +261,18 @@ def cllr(models: CurveModels) -> LogCost:
     error = 0.0
     if not curve.every_step:
         upper = np.append(llr[1:], llr[-1])
-        ends = [cllr_of_masses(edge, genuine, impostor)[1:] for edge in (llr, upper)]
+        ends = [stats.cllr_of_masses(edge, genuine, impostor)[1:] for edge in (llr, upper)]
         error = abs(ends[0][0] - ends[1][0]) / 4.0 + abs(ends[0][1] - ends[1][1]) / 4.0
         llr = (llr + upper) / 2.0
-    value, *_ = cllr_of_masses(llr, genuine, impostor)
+    value, *_ = stats.cllr_of_masses(llr, genuine, impostor)
     return LogCost(models, value, "cllr", llr, genuine, impostor, cell, error)
 
 
 def min_cllr(models: CurveModels) -> LogCost:
     """Cllr of the best increasing map of the scores (pool adjacent violators)."""
     _, genuine, impostor, cell = _cells(models.curve)
-    best = calibrate(genuine, impostor)
-    value, *_ = cllr_of_masses(best.llr, best.genuine, best.impostor)
+    best = stats.calibrate(genuine, impostor)
+    value, *_ = stats.cllr_of_masses(best.llr, best.genuine, best.impostor)
     block = np.searchsorted(best.ends, np.arange(genuine.size), side="right")
     return LogCost(models, value, "mincllr", best.llr, best.genuine, best.impostor, block[cell])
 

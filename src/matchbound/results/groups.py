@@ -27,22 +27,10 @@ from matchbound.results.interval import Interval
 from matchbound.results.number import Ask, Limits, Number, Rule, tail_of
 from matchbound.results.rates import ErrorRates, Rate
 from matchbound.show.shown import Shown
+from matchbound.stats import gaps as stats
 from matchbound.stats.differences import mover, mover_ratio, softened
 from matchbound.stats.dyadic import DyadicSums, effective_number
 from matchbound.stats.families import Largest, Rng, permuted_frr, thrown_far, within_groups
-from matchbound.stats.gaps import (
-    CellRate,
-    GroupMoments,
-    GroupSums,
-    cell_rate,
-    decided,
-    difference_limits,
-    difference_of_cells,
-    gap_statistic,
-    moments,
-    ratio_limits,
-    welch,
-)
 from matchbound.stats.intervals import effective_n, t_quantile, wilson
 
 if TYPE_CHECKING:
@@ -93,7 +81,7 @@ def _tested(gap: GroupGap, ask: Ask) -> Limits:
         return limits
     one, two = gap.limits_of_rates("auto", ask)
     apart = (one.low - two.high, one.high - two.low)
-    low, high = decided(0.0, difference_limits(*gap.moments, ask.tail), (limits.low, limits.high), apart)
+    low, high = stats.decided(0.0, stats.difference_limits(*gap.moments, ask.tail), (limits.low, limits.high), apart)
     return Limits(max(low, -1.0), min(high, 1.0), f"{limits.method}+score")
 
 
@@ -106,7 +94,7 @@ def _mover_ratio(method: str, ratio: Ratio, ask: Ask) -> Limits:
     if method != "auto" or gap._never_differ:
         return Limits(*limits, one.method)
     apart = (one.low / two.high if two.high > 0.0 else 0.0, one.high / two.low if two.low > 0.0 else math.inf)
-    return Limits(*decided(1.0, ratio_limits(*gap.moments, ask.tail), limits, apart), f"{one.method}+score")
+    return Limits(*stats.decided(1.0, stats.ratio_limits(*gap.moments, ask.tail), limits, apart), f"{one.method}+score")
 
 
 def _dyadic(gap: GroupGap, ask: Ask) -> Limits:
@@ -133,8 +121,8 @@ class GroupGap(Gap):
         return f"GroupGap({self.metric}: {self.group_a} {self.rate_a:.6g} − {self.group_b} {self.rate_b:.6g})"
 
     @cached_property
-    def moments(self) -> tuple[GroupMoments, GroupMoments]:
-        return moments(self.a.unit, self.metric), moments(self.b.unit, self.metric)
+    def moments(self) -> tuple[stats.GroupMoments, stats.GroupMoments]:
+        return stats.moments(self.a.unit, self.metric), stats.moments(self.b.unit, self.metric)
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -148,7 +136,7 @@ class GroupGap(Gap):
 
     def _studentised(self) -> tuple[float, float]:
         """The gap over its standard error if both groups had a common rate, and the degrees of freedom of that."""
-        statistic, freedom = gap_statistic(*self.moments)
+        statistic, freedom = stats.gap_statistic(*self.moments)
         return float(statistic), float(freedom)
 
     def _log_ratio(self, method: str) -> tuple[float, float]:
@@ -249,7 +237,7 @@ class CrossRate(Number):
     errors: int
     comparisons: int
     variance: float
-    cell: CellRate = field(repr=False)
+    cell: stats.CellRate = field(repr=False)
     metric: ClassVar[str] = "far"
     rules: ClassVar[tuple[Rule, ...]] = (Rule("wilson", _cross_wilson),)
     defaults: ClassVar[tuple[str, ...]] = ("wilson",)
@@ -308,7 +296,7 @@ class GroupRates(Judged, Groups):
     parts: Mapping[str, ErrorRates] = field(repr=False)
     threshold: float
     overall: ErrorRates = field(repr=False)
-    sums: GroupSums = field(repr=False)
+    sums: stats.GroupSums = field(repr=False)
     too_small: tuple[str, ...] = ()
     warnings: tuple[Note, ...] = field(repr=False, default=())
 
@@ -374,7 +362,7 @@ class GroupRates(Judged, Groups):
         for group in (group_a, group_b):
             self[group]
         g, h = sorted((self.groups.index(group_a), self.groups.index(group_b)))
-        cell = cell_rate(self.sums, g, h)
+        cell = stats.cell_rate(self.sums, g, h)
         return CrossRate(group_a, group_b, cell.estimate, cell.errors, cell.comparisons, cell.variance, cell)
 
     @cached_property
@@ -395,7 +383,7 @@ class GroupRates(Judged, Groups):
         a, b = self.between(*one), self.between(*two)
         for rate in (a, b):
             rate._must_be_defined()
-        variance = difference_of_cells(a.cell, b.cell)
+        variance = stats.difference_of_cells(a.cell, b.cell)
         freedom = max(min(*a.cell.sizes, *b.cell.sizes) - 1.0, 1.0)
         half = t_quantile(tail_of(level, "two-sided"), freedom) * math.sqrt(variance)
         d = a.estimate - b.estimate
@@ -420,7 +408,7 @@ class GroupRates(Judged, Groups):
             # Without bias, at least what identity pairs say alone, and at least that of one error.
             variances.append(max(sums.corrected(effective_number(rate.unit.partners)), rate.one_error**2))
         both = variances[0], variances[1]
-        freedom = welch(both, (max(a.effective_identities - 1.0, 1.0), max(b.effective_identities - 1.0, 1.0)))
+        freedom = stats.welch(both, (max(a.effective_identities - 1.0, 1.0), max(b.effective_identities - 1.0, 1.0)))
         return GroupGap(a, b, freedom, group_a, group_b, both, self._interval_of, moved)
 
     def gaps(
@@ -541,7 +529,7 @@ class SearchGroups(Groups):
         if a is None or b is None:
             raise DataError(f"{metric} is not defined in both of {group_a!r} and {group_b!r}")
         variances = a.variance(), b.variance()
-        freedom = welch(variances, (a.freedom, b.freedom))
+        freedom = stats.welch(variances, (a.freedom, b.freedom))
         return SearchGap(a, b, freedom, str(group_a), str(group_b), variances, self._interval_of)
 
     def gaps(self) -> list[SearchGap]:

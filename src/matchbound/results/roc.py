@@ -29,16 +29,9 @@ from matchbound.results.rates import Metric, error_rates
 from matchbound.show.numbers import percent, target_text, threshold_text, typed_number
 from matchbound.show.shown import Shown
 from matchbound.show.terms import Terms, speaking
+from matchbound.stats.curve import rates as stats
 from matchbound.stats.curve.bootstrap import CURVE_BOOTSTRAPS
 from matchbound.stats.curve.influence import band_grid, band_limits
-from matchbound.stats.curve.rates import (
-    area_terms,
-    count_within,
-    crossing,
-    curve_variance,
-    index_at_far,
-    index_at_frr,
-)
 from matchbound.stats.dyadic import bias_factor, effective_number
 from matchbound.stats.intervals import effective_trials, fallback_wilson, normal_quantile, wilson_limits
 from matchbound.stats.resampling import seed_of
@@ -89,7 +82,7 @@ def latent_band(models: CurveModels, grid: FloatArray, level: float) -> Band:
     from scipy.special import ndtr, ndtri
 
     far, frr = models.curve.far, models.curve.frr
-    every = np.array([index_at_far(far, target) for target in grid])
+    every = np.array([stats.index_at_far(far, target) for target in grid])
     some = np.linspace(0, grid.size - 1, min(LATENT_POINTS, grid.size)).round().astype(np.int64)
     index = np.unique(every[some])
     low_at, high_at = latent_limits([OperatingPoint(models, frr[k], int(k), far[k], "far") for k in index], level)
@@ -126,7 +119,7 @@ def bootstrap_band(
         warnings.warn(ADVISED_AGAINST[method], MatchboundWarning, stacklevel=3)
     tail = tail_of(level, "two-sided")
     low, high = np.quantile(drawn.frr, [tail, 1.0 - tail], axis=0, method="weibull")
-    frr = np.array([curve.frr[index_at_far(curve.far, target)] for target in grid])
+    frr = np.array([curve.frr[stats.index_at_far(curve.far, target)] for target in grid])
     return Band(grid, frr, low, high, level, False, normal_quantile(tail))
 
 
@@ -247,7 +240,7 @@ def _latent_choice(curve: RocCurve, far: float, confidence: float) -> tuple[int,
     Near the end of a search by the model of the whole curve, bounds are those of a rate at the threshold, with the
     sample's variance counted there.
     """
-    stop = index_at_far(curve.far, far) + 1
+    stop = stats.index_at_far(curve.far, far) + 1
     counts, first = np.unique(curve.tally.false_matches[:stop], return_index=True)
     last = np.append(first[1:], stop) - 1  # the most lenient point of each count
     model = latent.fit("far", curve._models.along, int(counts[-1]), curve.recount)
@@ -323,8 +316,8 @@ class RocCurve(Judged, Shown):
         """Estimates read from the curve as it is: to print one computes no interval and counts nothing again."""
         from matchbound.show.tables import as_table
 
-        crossed = crossing(self.far, self.frr)
-        rows = [(f"FRR at FAR {target_text(far)}", index_at_far(self.far, far)) for far in self._supported]
+        crossed = stats.crossing(self.far, self.frr)
+        rows = [(f"FRR at FAR {target_text(far)}", stats.index_at_far(self.far, far)) for far in self._supported]
         listed = [(name, threshold_text(self.thresholds[k]), percent(float(self.frr[k]))) for name, k in rows]
         listed.append(("EER", threshold_text(self.thresholds[crossed.index]), percent(crossed.estimate)))
         table = as_table(("metric", "threshold", "estimate"), listed, repr(self))
@@ -370,12 +363,12 @@ class RocCurve(Judged, Shown):
     @cached_property
     def far_variance(self) -> FloatArray:
         """Plug-in variance of FAR at each threshold, shape (K,). It can be negative in small samples."""
-        return curve_variance(self.tally, "far")
+        return stats.curve_variance(self.tally, "far")
 
     @cached_property
     def frr_variance(self) -> FloatArray:
         """Plug-in variance of FRR at each threshold, shape (K,)."""
-        return curve_variance(self.tally, "frr")
+        return stats.curve_variance(self.tally, "frr")
 
     def points(self) -> list[OperatingPoint | Eer]:
         """What is usually reported together: FRR at FAR 1e-2 … 1e-6 as the data support, at FAR 0, and EER.
@@ -434,7 +427,7 @@ class RocCurve(Judged, Shown):
     def _at(self, given: Literal["far", "frr"], rate: Any) -> OperatingPoint:
         check_rate(rate, given, zero=True, one=True)
         exact = self.refined(far=[rate]) if given == "far" else self.refined(frr=[rate])
-        k = index_at_far(exact.far, rate) if given == "far" else index_at_frr(exact.frr, rate)
+        k = stats.index_at_far(exact.far, rate) if given == "far" else stats.index_at_frr(exact.frr, rate)
         other = exact.tally.part("frr" if given == "far" else "far")
         return OperatingPoint(exact._models, float(other.errors[k] / other.total), k, float(rate), given)
 
@@ -453,8 +446,8 @@ class RocCurve(Judged, Shown):
         if curve.every_step:
             return self
         asked = Asked(
-            tuple(count_within(rate, curve.n_impostor) for rate in far),
-            tuple(count_within(rate, curve.n_genuine) for rate in frr),
+            tuple(stats.count_within(rate, curve.n_impostor) for rate in far),
+            tuple(stats.count_within(rate, curve.n_genuine) for rate in frr),
             eer,
         )
         if asked not in self._refined:
@@ -464,7 +457,7 @@ class RocCurve(Judged, Shown):
     def eer(self) -> Eer:
         """The equal error rate."""
         exact = self.refined(eer=True)
-        crossed = crossing(exact.far, exact.frr)
+        crossed = stats.crossing(exact.far, exact.frr)
         return Eer(exact._models, crossed.estimate, crossed.index)
 
     def auc(self, max_far: float = 1.0) -> Auc:
@@ -477,8 +470,8 @@ class RocCurve(Judged, Shown):
         """
         if not 0.0 < max_far <= 1.0:
             raise UsageError(f"max_far must lie above 0 and be at most 1; got {max_far!r}")
-        area = area_terms(self.tally, float(max_far)).estimate
-        return Auc(self._models, area, index_at_far(self.far, max_far), float(max_far))
+        area = stats.area_terms(self.tally, float(max_far)).estimate
+        return Auc(self._models, area, stats.index_at_far(self.far, max_far), float(max_far))
 
     def min_dcf(
         self, prior: float | str = 0.01, cost_miss: float = 1.0, cost_false_accept: float = 1.0

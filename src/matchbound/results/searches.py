@@ -27,21 +27,11 @@ from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule, tail
 from matchbound.show.numbers import percent
 from matchbound.show.shown import Shown
 from matchbound.stats import gallery_sizes as sizes
+from matchbound.stats import searches as stats
 from matchbound.stats.budget import RateModels, point_limits
 from matchbound.stats.dyadic import effective_number
 from matchbound.stats.gallery_sizes import HitList
 from matchbound.stats.intervals import effective_n, ndtr, ndtri, normal_quantile, t_quantile, wilson
-from matchbound.stats.searches import (
-    HUBS,
-    Ranked,
-    SearchSums,
-    Unmated,
-    at_errors,
-    at_rank,
-    curve_of_searches,
-    threshold_at,
-    with_holders,
-)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -136,7 +126,7 @@ def _latent(rate: SearchRate, ask: Ask) -> Limits:
     model = rate.latent_model(gallery)
     low, high = model.limit(rate.errors, rate.deviate(ask.tail), np.array([False, True]))
     notes = model.limits(rate.errors, ask.level, ask.side).notes
-    if gallery == "random" and rate.metric == "fpir" and rate.part.gallery.rho.pooled > HUBS:
+    if gallery == "random" and rate.metric == "fpir" and rate.part.gallery.rho.pooled > stats.HUBS:
         text = (
             f"a few enrolled people receive most false hits (ρ_G = {rate.part.gallery.rho.pooled:.2f}): the "
             "gallery, not the number of searches, limits this claim. gallery='fixed' is about this gallery alone; see "
@@ -192,9 +182,9 @@ class SearchRate(SearchNumber):
         return 1.0 - rate if self.metric == "cmc" else rate
 
     @cached_property
-    def sums(self) -> SearchSums:
+    def sums(self) -> stats.SearchSums:
         """What people add to the rate of errors."""
-        sums: SearchSums = self.part.sums(self.oriented)
+        sums: stats.SearchSums = self.part.sums(self.oriented)
         return sums
 
     def variance(self, gallery: str | None = None) -> float:
@@ -225,11 +215,11 @@ class SearchRate(SearchNumber):
             text = "people are both enrolled and searched for, and the latent model has no form for that; use 'wilson'"
             raise CannotFit(Note("no-model", text))
         fitted = part.margin_model if self.metric == "cmc" else part.model
-        model = at_errors(fitted, part.person, part.people, part.erred(self.oriented))
+        model = stats.at_errors(fitted, part.person, part.people, part.erred(self.oriented))
         if random and self.metric == "fpir":
             return part.gallery.added_to(model)  # type: ignore[no-any-return]
         more = self.variance("random") - self.variance("fixed") if random else 0.0
-        return with_holders(model, more) if more > 0.0 else model
+        return stats.with_holders(model, more) if more > 0.0 else model
 
     def deviate(self, tail: float) -> float:
         """The quantile that the latent limits are read at: Student's t for FNIR and CMC, the normal one for FPIR."""
@@ -269,7 +259,7 @@ def _budget(point: FnirAtFpir, ask: Ask) -> Limits:
     """
     pair = RateModels(point.fpir.latent_model(point._of(ask)), point.fnir.latent_model("fixed"))
     deviates = point.fpir.deviate(ask.tail), point.fnir.deviate(ask.tail)
-    (low,), (high,) = point_limits(curve_of_searches(*point.scores), [pair], np.array([point.target]), deviates)
+    (low,), (high,) = point_limits(stats.curve_of_searches(*point.scores), [pair], np.array([point.target]), deviates)
     expected = point.target * point.fpir.searches
     text = (
         f"extrapolated: {expected:.2g} false positives are expected at this FPIR, and with 3 to 5 the interval held "
@@ -285,7 +275,7 @@ def _union(point: FnirAtFpir, ask: Ask) -> Limits:
     fpir, ends = _wilson(point.fpir, half), []
     for limit, name in ((fpir.low, "low"), (fpir.high, "high")):
         moved = ndtr(2.0 * ndtri(point.target) - ndtri(np.clip(limit, 1e-12, 1.0 - 1e-12)))
-        at = threshold_at(point.scores[0], float(moved))
+        at = stats.threshold_at(point.scores[0], float(moved))
         ends.append(getattr(_wilson(replace(point.fnir, oriented=at), half), name))
     return Limits(min(ends), max(ends))
 
@@ -705,7 +695,7 @@ class Searches(Judged, Shown):
         """
         check_rate(fpir, "fpir", "0.01")
         self._fpir_at(np.inf)._must_be_defined()
-        at = threshold_at(self.best, float(fpir))
+        at = stats.threshold_at(self.best, float(fpir))
         if at < self.lists.floor:
             raise DataError(f"the candidate lists end before an FPIR of {fpir:g} is reached; give longer lists")
         return self._written(at)
@@ -877,7 +867,7 @@ class Searches(Judged, Shown):
         _, holder = self._unmated.single_hits(self.oriented(threshold))
         return np.bincount(holder, minlength=self.gallery_size).astype(np.float64)
 
-    def ranked(self, rank: int) -> Ranked:
+    def ranked(self, rank: int) -> stats.Ranked:
         """The searches of enrolled people at a rank.
 
         Parameters
@@ -894,15 +884,15 @@ class Searches(Judged, Shown):
         return self._at_rank(int(rank))
 
     @cached_property
-    def _at_rank(self) -> Callable[[int], Ranked]:
+    def _at_rank(self) -> Callable[[int], stats.Ranked]:
         part, size = self.mated, self.gallery_size
-        return cache(lambda rank: at_rank(part.own, part.mate, part.holder, part.score, size, rank))
+        return cache(lambda rank: stats.at_rank(part.own, part.mate, part.holder, part.score, size, rank))
 
     @cached_property
-    def _unmated(self) -> Unmated:
+    def _unmated(self) -> stats.Unmated:
         part = self.nonmated
         _, first, person = np.unique(part.identity, return_index=True, return_inverse=True)
-        return Unmated(person.reshape(-1), part.own[first], part.holder, part.score, self.gallery_size)
+        return stats.Unmated(person.reshape(-1), part.own[first], part.holder, part.score, self.gallery_size)
 
     def hits(self, threshold: float) -> HitList:
         """Who reaches a threshold in the searches without a mate.
