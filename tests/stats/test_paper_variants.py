@@ -17,7 +17,7 @@ import matchbound as mb
 from conftest import golden_table
 from matchbound.cli import main
 from matchbound.planning.protocol import score_protocol
-from matchbound.results.number import scheme_of
+from matchbound.results.number import Draws
 from matchbound.stats.curve.bootstrap import curve_draws, curve_replicates, step_reader
 from matchbound.stats.fixed_sizes import kept_share, pooled_sizes
 from matchbound.stats.intervals import agresti_coull, jeffreys, normal_quantile
@@ -82,7 +82,7 @@ def test_frr_variance_is_unbiased_with_one_draw_fewer_and_by_rescaling() -> None
         assert np.var(means) == pytest.approx(target)
     weights = identity_weights(Scheme("subsets", drop_one=True), 4, 50, np.random.default_rng(0))
     assert np.all(weights.sum(axis=1) == 3)
-    rescaled = scheme_of("subsets", 10, {"correction": "rescale"}, np.ones(4, dtype=int))
+    rescaled = Draws("subsets", 10, options={"correction": "rescale"}).scheme(np.ones(4, dtype=int))
     assert unbiased * (size - 1) / size / rescaled.tau == pytest.approx(unbiased)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -20,7 +20,7 @@ from matchbound.metrics import Home
 from matchbound.notes import Note
 from matchbound.results.claims import Judged
 from matchbound.results.interval import Interval, Side, limits_record
-from matchbound.results.number import Ask, Bootstrap, Limits, Number, Rule, bootstrap_rules, tail_of
+from matchbound.results.number import Ask, Bootstrap, Draws, Limits, Number, Rule, bootstrap_rules, tail_of
 from matchbound.results.rates import ErrorRates, Rate
 from matchbound.show.numbers import p_text, percent, points
 from matchbound.show.shown import Shown
@@ -29,7 +29,6 @@ from matchbound.stats.differences import JointSums, Models
 from matchbound.stats.dyadic import bias_factors
 from matchbound.stats.families import Largest, Rng, adjusted_level, flipped, gaussian_largest, scores_of, sign_terms
 from matchbound.stats.intervals import t_quantile, wilson
-from matchbound.stats.resampling import seed_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -306,14 +305,11 @@ class RateDifference(SystemDifference):
     b: Rate
     rules: ClassVar[tuple[Rule, ...]] = (*SYSTEM_RULES, *bootstrap_rules(("vertex", "double-or-nothing")))
 
-    def _drawn(
-        self, method: str, n_resamples: int = 2000, rng: Rng = None, workers: int = 1, **options: Any
-    ) -> Bootstrap:
-        if options:
-            raise UsageError(f"unknown option {sorted(options)[0]!r} for method {method!r}")
-        seed = seed_of(rng)
-        drawn = [rate.bootstrap(method, n_resamples, seed, workers=workers).replicates for rate in (self.a, self.b)]
-        return Bootstrap(drawn[0] - drawn[1], self.estimate, method, seed, ends=self.ends)
+    def _drawn(self, draws: Draws) -> Bootstrap:
+        if draws.options:
+            raise UsageError(f"unknown option {sorted(draws.options)[0]!r} for method {draws.method!r}")
+        a, b = (rate._drawn(replace(draws, rng=draws.seed)).replicates for rate in (self.a, self.b))
+        return Bootstrap(a - b, self.estimate, draws.method, draws.seed, ends=self.ends)
 
     def _no_width(self) -> str:
         return "the systems never disagree"

@@ -11,6 +11,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -31,7 +32,7 @@ from matchbound.results.claims import Claim, Relation, check_target, decide
 from matchbound.results.interval import Interval, Side, limits_record
 from matchbound.show.shown import Shown
 from matchbound.stats.fixed_sizes import LEAST_DRAWN, pooled_sizes
-from matchbound.stats.resampling import Scheme, percentile
+from matchbound.stats.resampling import Scheme, percentile, seed_of
 
 if TYPE_CHECKING:
     from matchbound.counting.recount import Recount
@@ -117,6 +118,44 @@ class Rule:
     hidden: bool = False
     bootstrap: bool = False
     warns: bool = False
+
+
+@dataclass(frozen=True)
+class Draws:
+    """How replicates are drawn; `options` are those of the bootstrap, as for `Number.bootstrap`."""
+
+    method: str
+    n_resamples: int = 2000
+    rng: Rng = None
+    workers: int = 1
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def seed(self) -> int:
+        return seed_of(self.rng)
+
+    def scheme(self, sizes: IntArray, smooth: bool = False) -> Scheme:
+        """How to draw identities; `sizes` are the M_i, and ``smooth`` is an option only where a curve is drawn."""
+        check_whole(self.n_resamples, "n_resamples")
+        left = dict(self.options)
+        correction = named(left.pop("correction", "none"), CORRECTIONS, "correction")
+        weights, fixed = left.pop("weights", None), bool(left.pop("fixed_sizes", False))
+        tau = float(left.pop("tau", 1.0))
+        if unknown := sorted(set(left) - ({"smooth"} if smooth else set())):
+            raise UsageError(f"unknown option {unknown[0]!r} for method {self.method!r}")
+        if (weights is not None or tau != 1.0) and self.method != "double-or-nothing":
+            raise UsageError("weights and tau go with method='double-or-nothing'")
+        if not 0.0 < tau < np.inf:
+            raise UsageError(f"tau must be positive; got {tau!r}")
+        for name, asked in (("fixed_sizes", fixed), ("correction", correction != "none")):
+            if asked and self.method not in WITH_REPLACEMENT:
+                raise UsageError(f"{name} goes with the bootstraps that draw identities with replacement")
+        if correction != "none" and sizes.size < 2:
+            raise DataError("with one identity there is no variance to correct")
+        if correction == "rescale":
+            tau = (sizes.size - 1) / sizes.size  # the variance of multinomial weights
+        strata = pooled_sizes(sizes, LEAST_DRAWN) if fixed else None
+        return Scheme(self.method, weights, tau, strata, correction == "drop-one")
 
 
 @dataclass(frozen=True, eq=False)
@@ -345,7 +384,7 @@ class Number(Shown):
             raise UsageError(self._no_bootstrap())
         name = named(method, choices)
         self._advise(name)
-        return self._drawn(name, n_resamples, rng, workers, **options)
+        return self._drawn(Draws(name, n_resamples, rng, workers, options))
 
     def to_records(self) -> list[dict[str, Any]]:
         """The number with its default interval, as a list of one dictionary."""
@@ -380,9 +419,7 @@ class Number(Shown):
         """The rule that a method name and its options ask for."""
         return method
 
-    def _drawn(
-        self, method: str, n_resamples: int = 2000, rng: Rng = None, workers: int = 1, **options: Any
-    ) -> Bootstrap:
+    def _drawn(self, draws: Draws) -> Bootstrap:
         raise NotImplementedError
 
     def _no_bootstrap(self) -> str:
@@ -429,36 +466,14 @@ class Number(Shown):
         return replace(interval, notes=(Note("no-width", text), *interval.notes))
 
 
-def scheme_of(method: str, n_resamples: int, options: dict[str, Any], sizes: IntArray) -> Scheme:
-    """How to draw, from a bootstrap's name and its options; `sizes` are the M_i."""
-    n_identities = sizes.size
-    check_whole(n_resamples, "n_resamples")
-    left = dict(options)
-    correction = named(left.pop("correction", "none"), CORRECTIONS, "correction")
-    weights, fixed = left.pop("weights", None), bool(left.pop("fixed_sizes", False))
-    tau = float(left.pop("tau", 1.0))
-    if left:
-        raise UsageError(f"unknown option {sorted(left)[0]!r} for method {method!r}")
-    if (weights is not None or tau != 1.0) and method != "double-or-nothing":
-        raise UsageError("weights and tau go with method='double-or-nothing'")
-    if not 0.0 < tau < np.inf:
-        raise UsageError(f"tau must be positive; got {tau!r}")
-    for name, asked in (("fixed_sizes", fixed), ("correction", correction != "none")):
-        if asked and method not in WITH_REPLACEMENT:
-            raise UsageError(f"{name} goes with the bootstraps that draw identities with replacement")
-    if correction != "none" and n_identities < 2:
-        raise DataError("with one identity there is no variance to correct")
-    if correction == "rescale":
-        tau = (n_identities - 1) / n_identities  # the variance of multinomial weights
-    strata = pooled_sizes(sizes, LEAST_DRAWN) if fixed else None
-    return Scheme(method, weights, tau, strata, correction == "drop-one")
-
-
 def bootstrap_limits(name: str) -> Callable[[Number, Ask], Limits]:
     """The rule function of a bootstrap: percentiles of its replicates."""
 
     def limits(number: Number, ask: Ask) -> Limits:
-        drawn = number._drawn(name, **ask.options)
+        own = {key: value for key, value in ask.options.items() if key in DRAWING}
+        drawn = number._drawn(
+            Draws(name, **own, options={key: ask.options[key] for key in ask.options.keys() - DRAWING})
+        )
         smooth = ask.options.get("smooth")
         details = {"smooth": smooth, "estimate": drawn.estimate} if smooth else {}
         return replace(percentiles(drawn, ask.tail), details=details)

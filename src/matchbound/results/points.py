@@ -19,13 +19,13 @@ from matchbound.results.number import (
     Ask,
     Bootstrap,
     CannotFit,
+    Draws,
     Limits,
     Number,
     Rule,
     bootstrap_rules,
     counted_fields,
     labels_notes,
-    scheme_of,
 )
 from matchbound.stats.curve import influence as curves_influence
 from matchbound.stats.curve import union as curves_union
@@ -33,11 +33,10 @@ from matchbound.stats.curve.bootstrap import CURVE_BOOTSTRAPS, CurveReplicates, 
 from matchbound.stats.curve.influence import EffectiveRate, wilson_t
 from matchbound.stats.curve.rates import area_terms
 from matchbound.stats.curve.smooth import SMOOTHS, Smooth, smooth_rates, smooth_reader
-from matchbound.stats.resampling import Scheme, instance_counts, seed_of
+from matchbound.stats.resampling import Scheme, instance_counts
 
 if TYPE_CHECKING:
     from matchbound.stats.budget import RateModels
-    from matchbound.stats.families import Rng
     from matchbound.stats.latent.model import LatentSettings
 
 # FARs at which the replicates of a partial AUC are read (midpoint rule).
@@ -165,15 +164,12 @@ class CurveStatistic(Number):
         """Limits from the models of both rates, at deviates of FAR and FRR."""
         raise NotImplementedError
 
-    def _drawn(
-        self, method: str, n_resamples: int = 2000, rng: Rng = None, workers: int = 1, **options: Any
-    ) -> Bootstrap:
-        seed = seed_of(rng)
-        smooth = options.get("smooth")
-        scheme, drawn = replicates(self.curve, method, n_resamples, options, seed, *self._targets(), workers=workers)
-        name = method if smooth is None else f"{method} ({smooth})"
+    def _drawn(self, draws: Draws) -> Bootstrap:
+        smooth = draws.options.get("smooth")
+        scheme, drawn = replicates(self.curve, draws, *self._targets())
+        name = draws.method if smooth is None else f"{draws.method} ({smooth})"
         estimate = self.estimate if smooth is None else self.smoothed(smooth)
-        return Bootstrap(self._pick(drawn), estimate, name, seed, scheme.tau)
+        return Bootstrap(self._pick(drawn), estimate, name, draws.seed, scheme.tau)
 
     def smoothed(self, model: Smooth) -> float:
         """The same statistic read from a smoothed curve: ``"binormal"``, ``"log-normal"``, ``"kernel"``."""
@@ -309,25 +305,15 @@ class Auc(CurveStatistic):
 
 
 def replicates(
-    curve: CurveTally,
-    method: str,
-    n_resamples: int,
-    options: Mapping[str, Any],
-    seed: int,
-    far_targets: FloatArray,
-    frr_targets: FloatArray,
-    *,
-    workers: int,
+    curve: CurveTally, draws: Draws, far_targets: FloatArray, frr_targets: FloatArray
 ) -> tuple[Scheme, CurveReplicates]:
     """How identities are drawn, and bootstrap curves of steps or (with the option ``smooth``) of a model."""
-    left = dict(options)
-    smooth = left.pop("smooth", None)
-    sizes = instance_counts(curve.instances, curve.genuine_comparisons)
-    scheme = scheme_of(method, n_resamples, left, sizes)
+    smooth = draws.options.get("smooth")
+    scheme = draws.scheme(instance_counts(curve.instances, curve.genuine_comparisons), smooth=True)
     whole, targets = curve.with_rows(), (far_targets, frr_targets)
     if smooth is None:
         read = step_reader(whole, scheme, *targets)
     else:
         model: Smooth = named(smooth, SMOOTHS, "smooth")  # type: ignore[assignment]
         read = smooth_reader(whole, model, scheme, *targets)
-    return scheme, curve_replicates(whole, scheme, n_resamples, seed, read, workers)
+    return scheme, curve_replicates(whole, scheme, draws.n_resamples, draws.seed, read, draws.workers)

@@ -34,13 +34,13 @@ from matchbound.results.number import (
     Ask,
     Bootstrap,
     CannotFit,
+    Draws,
     Limits,
     Number,
     Rule,
     bootstrap_rules,
     counted_fields,
     labels_notes,
-    scheme_of,
 )
 from matchbound.show.numbers import count_text, percent, threshold_text
 from matchbound.show.shown import Shown
@@ -63,7 +63,6 @@ from matchbound.stats.variance import UnitRate, jackknife, pooled_rate, residual
 
 if TYPE_CHECKING:
     from matchbound.show.tables import Table
-    from matchbound.stats.families import Rng
     from matchbound.stats.latent.model import LatentModel, LatentSettings
 
 Metric = Literal["far", "frr"]
@@ -378,19 +377,19 @@ class Rate(Number):
             return "its variance is not positive"
         return "no comparison erred" if self.errors == 0 else "every comparison erred"
 
-    def _drawn(
-        self, method: str, n_resamples: int = 2000, rng: Rng = None, workers: int = 1, **options: Any
-    ) -> Bootstrap:
-        scheme = scheme_of(method, n_resamples, options, self._sizes())
-        by_pair = self.metric == "far" and method in ("vertex", "double-or-nothing")
+    def _drawn(self, draws: Draws) -> Bootstrap:
+        sizes = self._sizes()
+        scheme = draws.scheme(sizes)
+        by_pair = self.metric == "far" and draws.method in ("vertex", "double-or-nothing")
         tally = self._with_pairs if by_pair else self.tally
-        note = overstated(tally.impostor, self.index, method) if by_pair else None
+        note = overstated(tally.impostor, self.index, draws.method) if by_pair else None
         if note is not None:
             warnings.warn(note, MatchboundWarning, stacklevel=4)
         part = tally.part(self.metric)
-        seed = resampling.seed_of(rng)
-        drawn = resampling.rate_replicates(part, self.index, scheme, n_resamples, seed, self._sizes(), workers)
-        return Bootstrap(drawn, self.estimate, method, seed, scheme.tau)
+        drawn = resampling.rate_replicates(
+            part, self.index, scheme, draws.n_resamples, draws.seed, sizes, draws.workers
+        )
+        return Bootstrap(drawn, self.estimate, draws.method, draws.seed, scheme.tau)
 
     def _spread(self, ask: Ask) -> float:
         """The variance that a closed form is asked to use."""
@@ -805,14 +804,6 @@ class GeneralisedRates(Shown):
 
     gfar: GeneralisedRate
     gfrr: GeneralisedRate
-
-    @property
-    def fte(self) -> float:
-        return self.gfar.fte
-
-    @property
-    def fta(self) -> float:
-        return self.gfar.fta
 
     def to_records(self) -> list[dict[str, Any]]:
         return [*self.gfar.to_records(), *self.gfrr.to_records()]

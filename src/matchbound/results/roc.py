@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeGuard, overload
@@ -23,7 +23,7 @@ from matchbound.results import costs, latent
 from matchbound.results.claims import Judged
 from matchbound.results.costs import DetectionCost, LogCost
 from matchbound.results.latent import CurveModels
-from matchbound.results.number import ADVISED_AGAINST, records_of, tail_of
+from matchbound.results.number import ADVISED_AGAINST, Draws, records_of, tail_of
 from matchbound.results.points import FEW_ERRORS, NONE, Auc, Eer, OperatingPoint, latent_limits, replicates
 from matchbound.results.rates import Metric, error_rates
 from matchbound.show.numbers import percent, target_text, threshold_text, typed_number
@@ -101,22 +101,13 @@ def latent_band(models: CurveModels, grid: FloatArray, level: float) -> Band:
     return Band(grid, here, np.minimum(low, here), np.maximum(high, here), level, False, critical)
 
 
-def bootstrap_band(
-    curve: CurveTally,
-    grid: FloatArray,
-    level: float,
-    method: str,
-    n_resamples: int,
-    seed: int,
-    options: Mapping[str, Any],
-    workers: int,
-) -> Band:
+def bootstrap_band(curve: CurveTally, grid: FloatArray, level: float, draws: Draws) -> Band:
     """Percentile limits at each FAR of the grid, at which every replicate is read (vertical averaging)."""
-    scheme, drawn = replicates(curve, method, n_resamples, options, seed, grid, NONE, workers=workers)
+    scheme, drawn = replicates(curve, draws, grid, NONE)
     if scheme.tau != 1.0:
         raise UsageError("tau is not available for whole curves; use the bootstrap of a point such as at_far(…)")
-    if method in ADVISED_AGAINST:
-        warnings.warn(ADVISED_AGAINST[method], MatchboundWarning, stacklevel=3)
+    if draws.method in ADVISED_AGAINST:
+        warnings.warn(ADVISED_AGAINST[draws.method], MatchboundWarning, stacklevel=3)
     tail = tail_of(level, "two-sided")
     low, high = np.quantile(drawn.frr, [tail, 1.0 - tail], axis=0, method="weibull")
     frr = np.array([curve.frr[stats.index_at_far(curve.far, target)] for target in grid])
@@ -235,30 +226,18 @@ def threshold_for(curve: RocCurve, far: float, confidence: float, method: str) -
 
 
 def _latent_choice(curve: RocCurve, far: float, confidence: float) -> tuple[int, float]:
-    """The last point whose latent upper bound is at most `far` (the first point where none is), and its bound.
-
-    Near the end of a search by the model of the whole curve, bounds are those of a rate at the threshold, with the
-    sample's variance counted there.
-    """
+    """The last point whose latent upper bound is at most `far` (the first point where none is), and its bound."""
     stop = stats.index_at_far(curve.far, far) + 1
     counts, first = np.unique(curve.tally.false_matches[:stop], return_index=True)
     last = np.append(first[1:], stop) - 1  # the most lenient point of each count
-    model = latent.fit("far", curve._models.along, int(counts[-1]), curve.recount)
-    deviate = model.deviate(confidence, "upper")
 
     @cache
-    def bound(at: int) -> float:
-        own = latent.fit("far", curve.tally.tally_at(last[[at]]), int(counts[at]), curve.recount)
-        return float(own.limit(float(counts[at]), deviate, True)[0])
+    def bound(place: int) -> float:
+        """That of a rate at the threshold, with the sample's variance counted there."""
+        model = latent.fit("far", curve.tally.tally_at(last[[place]]), int(counts[place]), curve.recount)
+        return float(model.limit(float(counts[place]), model.deviate(confidence, "upper"), True)[0])
 
-    def about(at: int) -> float:
-        return float(model.limit(float(counts[at]), deviate, True)[0])
-
-    place = max(bisect_right(range(counts.size), far, key=about) - 1, 0)
-    while place > 0 and bound(place) > far:
-        place -= 1
-    while bound(place) <= far and place + 1 < counts.size and bound(place + 1) <= far:
-        place += 1
+    place = max(bisect_right(range(counts.size), far, key=bound) - 1, 0)
     return int(last[place]), bound(place)
 
 
@@ -549,17 +528,17 @@ class RocCurve(Judged, Shown):
             What bootstraps take, such as ``smooth``; see `Number.bootstrap`.
         """
         tail_of(level, "two-sided")
-        grid, seed = band_fars(self.tally, far, WHOLE_BAND_ERRORS if simultaneous else BAND_ERRORS), seed_of(rng)
+        grid = band_fars(self.tally, far, WHOLE_BAND_ERRORS if simultaneous else BAND_ERRORS)
         method = named(method, ("influence", "latent", *CURVE_BOOTSTRAPS))
         if simultaneous and method != "influence":
             raise UsageError("simultaneous bands need method='influence'")
         if method in CURVE_BOOTSTRAPS:
-            return bootstrap_band(self.tally, grid, level, method, n_resamples, seed, options, workers)
+            return bootstrap_band(self.tally, grid, level, Draws(method, n_resamples, rng, workers, options))
         if options:
             raise UsageError(f"unknown option {sorted(options)[0]!r} for method {method!r}")
         if method == "latent":
             return latent_band(self._models, grid, level)
-        frr, low, high, critical = band_limits(self.tally, grid, level, simultaneous, n_resamples, seed)
+        frr, low, high, critical = band_limits(self.tally, grid, level, simultaneous, n_resamples, seed_of(rng))
         return Band(grid, frr, low, high, level, simultaneous, critical)
 
     def threshold_for(
