@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -102,7 +101,7 @@ def plan(
     costs = planned.cost_curve()
     if plot is not None:
         write_figure(planned.plot(costs)[0], plot)
-    return Outcome(planned.to_records(costs), partial(planned.text, costs))
+    return Outcome(planned.to_records(costs), planned._section(costs).text)
 
 
 def coverage(

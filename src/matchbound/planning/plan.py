@@ -20,8 +20,9 @@ from matchbound.show.figures import Axis, Figure, Line, Mark, Rule, even_axis, l
 from matchbound.show.mpl import draw_panels
 from matchbound.show.numbers import level_text, percent, points
 from matchbound.show.records import Record
+from matchbound.show.section import Section
 from matchbound.show.shown import Shown
-from matchbound.show.tables import as_table, terminal_width, wrapped
+from matchbound.show.tables import as_table
 from matchbound.show.terms import metric_name
 from matchbound.stats.intervals import wilson
 from matchbound.stats.latent.model import DEFAULT, LatentSettings, Metric
@@ -81,7 +82,7 @@ class Plan(Shown):
 
     def power(self, claim: float, *, n_identities: int | None = None) -> float:
         """Probability that the upper bound at the target's level will lie below a claimed rate."""
-        return _power(self.study, claim, n_identities or self.n_identities)
+        return self.study.power(claim, n_identities or self.n_identities)
 
     def without_errors(self, n_identities: int | None = None, instances: int | None = None) -> dict[str, float]:
         """Upper bounds on the rate if not one comparison errs, by default at the planned size.
@@ -133,8 +134,8 @@ class Plan(Shown):
         }
         return [head, *costs, *self.rules]
 
-    def text(self, costs: Sequence[Record], *, colour: bool = False) -> str:
-        """The plan for a terminal, with its cost curve and the rules of thumb."""
+    def _section(self, costs: Sequence[Record] = ()) -> Section:
+        """The plan, with its cost curve and the rules of thumb."""
         target, expected, clean = self.target, self.expected, self.without_errors()
         name = metric_name(target.metric)
         wanted = f"{level_text(target.level)} interval of at most {points(target.value)} points"
@@ -163,19 +164,20 @@ class Plan(Shown):
             as_table(("instances of each", "people", "recordings", "comparisons"), ways, "The same goal with"),
             as_table(("rule of thumb", "comparisons", "people", "meets the goal"), rules),
         )
-        goal = f"Goal: {wanted}, where {name} is {percent(target.rate)}, with probability {level_text(target.power)}."
         after = (
             f"No error at all would show {name} below {percent(clean['independent'])} if comparisons were independent; "
             f"the upper bound would be {percent(clean['default'])}, and comparisons that share nobody show "
-            f"{percent(clean['disjoint'])} whatever the dependence.\n"
+            f"{percent(clean['disjoint'])} whatever the dependence.",
             f"Correlation of errors that share a person: {self.correlation:.3f}, give or take {self.doubt:.3f} "
-            f"({self.study.known.source}). The chance is an average over what it may be."
+            f"({self.study.known.source}). The chance is an average over what it may be.",
         )
-        before, end = ("\n".join(wrapped(text, terminal_width())) + "\n" for text in (goal, after))
-        return "\n".join([before, *(table.text(colour=colour) for table in tables if table.rows), end])
-
-    def __str__(self) -> str:
-        return self.text(()).rstrip("\n")
+        return Section(
+            "plan",
+            "",
+            f"Goal: {wanted}, where {name} is {percent(target.rate)}, with probability {level_text(target.power)}.",
+            tables=tuple(table for table in tables if table.rows),
+            parts=(Section("correlation", "", sentences=after),),
+        )
 
     def plot(self, costs: Sequence[Record] | None = None) -> Sequence[Axes]:
         """People against instances for the same goal, and how often the goal is met with fewer or more people."""
@@ -295,17 +297,13 @@ def plan(
         expected=study.expect(size),
         rules=_rules_of_thumb(study),
         claim=claim,
-        claim_power=None if claim is None else _power(study, claim, size),
+        claim_power=None if claim is None else study.power(claim, size),
         study=study,
     )
 
 
 def _least_instances(metric: Metric) -> int:
     return 2 if metric == "frr" else 1
-
-
-def _power(study: Study, claim: float, n_identities: int) -> float:
-    return replace(study, target=replace(study.target, goal="upper", value=claim)).chance(n_identities)
 
 
 def _target(

@@ -262,10 +262,7 @@ def score_protocol(protocol: Protocol, embeddings: Embeddings) -> Comparisons:
             "they must be the same instances in the same order"
         )
     shown = embeddings.identities[embeddings.codes]
-    if (shown.dtype.kind in "iu") != (protocol.identity.dtype.kind in "iu"):
-        differs = np.flatnonzero(as_text(shown) != as_text(protocol.identity))
-    else:
-        differs = np.flatnonzero(shown != protocol.identity)
+    differs = np.flatnonzero(as_text(shown) != as_text(protocol.identity))
     if differs.size:
         row = int(differs[0])
         raise DataError(

@@ -306,6 +306,10 @@ class Study:
         with threadpool_limits(1):  # a second BLAS thread only gets in the way of matrices as small as these
             return self.draws(n_identities).met()
 
+    def power(self, claim: float, n_identities: int) -> float:
+        """The chance that the upper bound lies below a claimed rate."""
+        return replace(self, target=replace(self.target, goal="upper", value=claim)).chance(n_identities)
+
     def expect(self, n_identities: int) -> Expectation:
         target, comparisons, effect = self.target, self.comparisons(n_identities), 1.0
         with threadpool_limits(1):
