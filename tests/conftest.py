@@ -71,6 +71,14 @@ def run_json(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> 
 
 
 @pytest.fixture(scope="session")
+def demo_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that ``matchbound demo --files`` makes: the files of README and docs."""
+    folder = tmp_path_factory.mktemp("demo") / "files"
+    assert main(["demo", "--files", str(folder), "--quiet"]) == 0
+    return folder
+
+
+@pytest.fixture(scope="session")
 def shared_data() -> Path:
     folder = SHARED / "data"
     if not folder.is_dir():

@@ -171,6 +171,14 @@ def test_help_has_an_example_and_every_option_is_explained(verb: str, capsys: py
     assert shared <= {argument.name for argument in build(verb)[verb].assemble_argument_collection()}
 
 
+def test_help_is_in_parts(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", "--help"]) == 0
+    text = capsys.readouterr().out
+    parts = ["Parameters", "Reading the files", "Long runs", "Output", "For a laboratory", "Example:"]
+    assert [text.index(part) for part in parts] == sorted(text.index(part) for part in parts)
+    assert "default: False" not in text
+
+
 def test_reader_options_reach_the_reader(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "odd.csv"
     path.write_text("left;right;value\na;b;0.5\nb;c;0.1\na;a;0.9\n")

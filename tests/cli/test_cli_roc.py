@@ -108,4 +108,15 @@ def test_the_union_rule_takes_the_level_of_the_authors(capsys: pytest.CaptureFix
     half = run_json(capsys, "roc", *words, "--level-far", "0.5")["results"][0]
     interval = roc(golden_table("larger")).at_far(0.05).interval("union", level_far=0.5)
     assert tuple(interval) == (half["low"], half["high"])
-    assert main(["roc", *words, "--level-far", "best"]) == 2
+
+
+def test_fmr_and_fnmr_are_far_and_frr_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    answers = []
+    for far, frr in (("--far", "--frr"), ("--fmr", "--fnmr")):
+        assert main(["roc", FILE, far, "5%", frr, "0.1", "--method", "influence", "--format", "csv", "-q"]) == 0
+        answers.append(capsys.readouterr().out)
+    assert answers[0] == answers[1]
+    assert main(["plan", "--fmr", "0.01", "--upper", "0.03", "--method", "wilson", "--terms", "iso"]) == 0
+    shown = capsys.readouterr().out
+    assert "FMR" in shown
+    assert "FAR" not in shown

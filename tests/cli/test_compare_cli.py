@@ -98,23 +98,6 @@ def test_compare_forms(capsys: pytest.CaptureFixture[str], files: list[str], tmp
     assert document["results"][0]["ratio_high"] is None
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--threshold", "0.5"], "two files or more"),
-        (["FILE"], "one of --threshold, --far or --frr"),
-        (["FILE", "--far", "0.1", "--frr", "0.1"], "one of --threshold, --far or --frr"),
-        (["FILE", "--far", "0.1", "--method", "wilson"], "--method must be"),
-        (["FILE", "--far", "0.1", "--level", "2"], "--level"),
-        (["FILE", "--threshold", "1", "--threshold", "1", "--threshold", "1"], "one --threshold"),
-        (["FILE", "--far", "2"], "far must lie"),
-    ],
-)
-def test_compare_usage(capsys: pytest.CaptureFixture[str], files: list[str], options: list[str], message: str) -> None:
-    assert main(["compare", files[0], *[files[1] if option == "FILE" else option for option in options]]) == 2
-    assert message in capsys.readouterr().err
-
-
 def test_compare_says_what_was_not_matched(
     capsys: pytest.CaptureFixture[str], files: list[str], tmp_path: Path
 ) -> None:
@@ -167,19 +150,3 @@ def test_group_columns_and_intersections(capsys: pytest.CaptureFixture[str], fil
     assert any("fewer than 10 identities" in text for text in two["warnings"])
     latent = run_json(capsys, "groups", files[0], "--threshold", "0.5", "--method", "latent")
     assert {row["method"] for row in latent["results"]} == {"latent", "wilson", "latent, max-t"}
-
-
-@pytest.mark.parametrize(
-    ("options", "code", "message"),
-    [
-        ([], 2, "one of --threshold or --far"),
-        (["--threshold", "0.5", "--method", "vertex"], 2, "--method"),
-        (["--threshold", "0.5", "--level", "0"], 2, "--level"),
-        (["--threshold", "0.5", "--group", "eyes"], 1, "eyes"),
-    ],
-)
-def test_groups_failures(
-    capsys: pytest.CaptureFixture[str], files: list[str], options: list[str], code: int, message: str
-) -> None:
-    assert main(["groups", files[0], *options]) == code
-    assert message in capsys.readouterr().err

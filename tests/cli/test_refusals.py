@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from matchbound.cli import main
 
 EVALUATE = "evaluate scores.csv --threshold 0.5"
+COMPARE = "compare scores.csv scores-b.csv"
+IDENTIFY = "identify --gallery faces.npz --probes faces.npz"
 TABLE = [
     # what was typed, the exit code, what the message names
     ("judge", 2, "judge"),
@@ -25,10 +28,23 @@ TABLE = [
     (f"{EVALUATE} 0.6", 2, "repeat the option"),
     (f"{EVALUATE} --nonsense", 2, "nonsense"),
     (f"{EVALUATE} --option nonsense", 2, "NAME=VALUE"),
+    *((f"{EVALUATE} --note {note}", 2, "--note") for note in ("room", "=3", "a=1 --note a=2")),
     (f"{EVALUATE} --option shoe=1", 2, "shoe"),
     ("evaluate no-such-file.csv --threshold 0.5", 1, "no-such-file.csv"),
     ("check no-such-file.csv", 1, "no-such-file.csv"),
     ("errors scores.csv", 2, "--threshold"),
+    ("compare scores.csv --threshold 0.5", 2, "two files or more"),
+    (COMPARE, 2, "one of --threshold, --far or --frr"),
+    (f"{COMPARE} --far 0.1 --frr 0.1", 2, "one of --threshold, --far or --frr"),
+    (f"{COMPARE} --threshold 1 --threshold 1 --threshold 1", 2, "one --threshold for all systems, or 2"),
+    ("groups audit.csv", 2, "one of --threshold or --far"),
+    ("groups audit.csv --threshold 0.5 --group eyes", 1, "eyes"),
+    (f"{IDENTIFY} --gallery-size 100", 2, "--threshold"),
+    (f"{IDENTIFY} --group group", 2, "give --threshold once"),
+    (f"{IDENTIFY} --against-gallery faces.npz", 2, "give --against-gallery and --against-probes"),
+    ("identify --gallery faces.npz --probes nowhere.npz --threshold 0.5", 1, "nowhere.npz"),
+    ("identify --gallery scores.csv --probes faces.npz", 1, "a search needs embeddings"),
+    ("report faces.npz --gallery faces.npz", 2, "give --gallery and --probes"),
     # words of other tools, and options of other verbs
     (f"{EVALUATE} --alpha 0.1", 2, "use --level"),
     (f"{EVALUATE} --random-state 1", 2, "use --seed"),
@@ -54,13 +70,20 @@ TABLE = [
     ("roc scores.csv --far 5", 2, "write 5% for 5 percent"),
     ("roc scores.csv --far 1.5", 2, "--far"),
     ("roc scores.csv --frr -0.1", 2, "--frr"),
+    ("roc scores.csv --far 0.05 --method union --level-far best", 2, "--level-far"),
+    (f"{COMPARE} --far 0.1 --level 2", 2, "--level"),
+    (f"{COMPARE} --far 2", 2, "far must lie"),
+    ("groups audit.csv --threshold 0.5 --level 0", 2, "--level"),
+    (f"{IDENTIFY} --fpir 2", 2, "--fpir"),
+    (f"{IDENTIFY} --rank 0", 2, "--rank"),
     ("evaluate scores.csv --threshold 0.5 --prior 5", 2, "--prior must lie between 0 and 1"),
     ("roc no-such-file.csv --min-dcf 0", 2, "--min-dcf"),
     ("roc no-such-file.csv --min-dcf 2", 2, "--min-dcf"),
     ("roc no-such-file.csv --min-dcf vox", 2, "--min-dcf prior, where it is not a number, must be one of sre08"),
     # names and places
     (f"{EVALUATE} --method magic", 2, "--method"),
-    ("roc scores.csv --method wilson", 2, "--method"),
+    *((f"{words} --method wilson", 2, "--method") for words in ("roc scores.csv", f"{COMPARE} --far 0.1")),
+    *((f"{words} --method vertex", 2, "--method") for words in (IDENTIFY, "groups audit.csv --threshold 0.5")),
     ("roc scores.csv --kind pie", 2, "pie"),
     ("roc scores.csv --plot det.gif", 2, "--plot"),
     ("roc scores.csv --plot -", 2, "name of a file"),
@@ -76,7 +99,7 @@ TABLE = [
     (f"{EVALUATE} -o link.csv", 2, "overwritten"),
     (f"{EVALUATE} --checkpoint folder/../scores.csv", 2, "overwritten"),
     ("report scores.csv --against scores-b.csv -o scores-b.csv", 2, "overwritten"),
-    ("compare scores.csv scores-b.csv --threshold 0.5 -o scores-b.csv", 2, "overwritten"),
+    (f"{COMPARE} --threshold 0.5 -o scores-b.csv", 2, "overwritten"),
     ("plan --far 0.01 --upper 0.02 --pilot scores.csv -o scores.csv", 2, "overwritten"),
     (f"{EVALUATE} --option map=people.csv -o people.csv", 2, "overwritten"),
     # claims, before the data are read
@@ -89,14 +112,16 @@ TABLE = [
     (f"{EVALUATE} --claim 'dfrr<1%'", 2, "is judged by matchbound compare"),
     ("roc scores.csv --claim 'far<1%'", 2, "is judged by matchbound evaluate --threshold"),
     ("groups scores.csv --threshold 0.4 --claim 'eer<1%'", 2, "is judged by matchbound roc"),
-    ("compare scores.csv scores-b.csv --threshold 0.4 --claim 'fpir<1%'", 2, "is judged by matchbound identify"),
+    (f"{COMPARE} --threshold 0.4 --claim 'fpir<1%'", 2, "is judged by matchbound identify"),
+    (f"{IDENTIFY} --claim 'far<0.1'", 2, "is judged by"),
+    (f"{IDENTIFY} --claim 'fpir<0.1'", 2, "one threshold"),
+    (f"{IDENTIFY} --threshold 0.5 --claim 'fpir<5'", 2, "write 5% for 5 percent"),
 ]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("demo")
-    assert main(["demo", "--files", str(place), "-q"]) == 0
+def folder(demo_files: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = shutil.copytree(demo_files, tmp_path_factory.mktemp("refusals") / "files")
     (place / "link.csv").symlink_to(place / "scores.csv")
     (place / "folder").mkdir()
     return place

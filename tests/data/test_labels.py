@@ -321,3 +321,15 @@ def test_instances_are_numbered_by_identity_and_name(rows: list[tuple[int, int, 
     assert made.instances.tolist() == [name for _, name in every]
     numbers = [every.index(side) for side in sides]
     assert np.concatenate([made.instance_a, made.instance_b]).tolist() == numbers
+
+
+@pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+def test_a_byte_order_mark_inside_a_file_is_part_of_a_label(tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("id_a,id_b,score\n\ufeff0,b,0.1\nb,\ufeff0,0.2\n0,b,0.3\n", encoding="utf-8-sig")
+    assert sorted(map(str, mb.read(file).identities)) == ["0", "b", "\ufeff0"]
+
+
+def test_spans_of_time_are_labels_as_they_are_written() -> None:
+    spans = np.array([1, 2, 2], dtype="m8[s]")
+    assert mb.Comparisons(spans, spans[::-1], [0.1, 0.2, 0.3]).n_identities == 2

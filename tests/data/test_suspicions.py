@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import matchbound as mb
+from matchbound.data.values import direction_question, question
 
 SAME = np.arange(4000) % 2 == 0
 
@@ -95,3 +96,31 @@ def test_a_matrix_of_scores_is_not_vectors() -> None:
     who = list("aabbccdd")
     assert not mb.Embeddings(vectors, who).findings()
     assert [note.code for note in mb.Embeddings(vectors @ vectors.T, who).findings()] == ["matrix"]
+
+
+def test_the_question_is_not_asked_of_chance() -> None:
+    rng = np.random.default_rng(3)
+    asked = [direction_question(rng.random(n), rng.random(4 * n), bool(n % 2)) for n in (1, 2, 5, 20, 100, 1000) * 20]
+    assert not any(note.code == "direction" for note in asked if note is not None)
+    assert direction_question(np.array([0.1, 0.2]), np.array([0.8, 0.9]), False) is None  # too few to be sure
+    low, high = rng.random(50), 0.5 + rng.random(70)
+    assert direction_question(low, high, False) == question(False)
+    assert direction_question(low, high, True) is None
+    assert direction_question(high, low, True) == question(True)
+    assert direction_question(np.empty(0), low, True) is None
+
+
+def test_a_threshold_for_other_scores_is_asked_about() -> None:
+    faces = mb.demo_data(n_identities=30)
+    far_away = mb.Embeddings(faces.vectors, faces.identities[faces.codes], "euclidean")
+    table = faces.comparisons()
+    percent = mb.Comparisons(table.identities[table.a], table.identities[table.b], 100.0 * table.score)
+    for data, threshold, code in (
+        (faces, 1.2, "other-scores"),
+        (far_away, 0.6, "other-scores"),
+        (far_away, 1e6, "other-scores"),
+        (percent, 0.5, "other-scale"),
+        (table, 0.5, None),
+    ):
+        noted = {note.code for note in mb.evaluate(data, threshold).warnings} & {"other-scores", "other-scale"}
+        assert noted == ({code} if code else set())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -448,3 +449,12 @@ def test_command_protocol(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     assert "img" in target.read_text().splitlines()[1]
     assert main(["protocol", str(people), "--budget", "9", "--scores", "--output", str(target)]) == 2
     assert "needs embeddings" in capsys.readouterr().err
+
+
+def test_a_plan_for_far_says_nothing_of_frr() -> None:
+    rng = np.random.default_rng(0)
+    one_each = mb.Embeddings(rng.standard_normal((60, 8)), np.arange(60))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        mb.plan(far=1e-2, upper=5e-2, pilot=one_each)
+    assert not any("FRR" in str(item.message) for item in caught)

@@ -352,3 +352,35 @@ def test_scores_that_stand_in_for_others_do_not_stretch_the_histogram() -> None:
         assert np.abs(made.edges).max() < 10.0
         assert 200 <= made.outside <= 203
         assert made.genuine.sum() + made.impostor.sum() + made.outside == 3000
+
+
+def test_the_report_of_a_large_set_reads_its_points_where_the_curve_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("matchbound.counting.recount.EXACT_COMPARISONS", 10)
+    data = mb.demo_data(n_identities=60)
+    curve = mb.roc(data)
+    report = mb.make_report(data, far=[0.1, 0.01])
+    for point, far in zip(report.points, (0.1, 0.01), strict=True):
+        aim = curve.at_far(far)
+        for threshold in (point.threshold, aim.threshold):  # between two scores, any threshold is as good
+            assert point.far.errors == mb.evaluate(data, threshold).far.errors
+        assert point.far.estimate == aim.far <= far
+        assert point.frr.estimate == aim.estimate
+    assert np.ptp(np.diff(report.histogram.edges)) < 1e-9  # even bins: no shelf at either end
+    scores = data.comparisons()
+    inside = (scores.score >= report.histogram.edges[0]) & (scores.score < report.histogram.edges[-1])
+    assert report.histogram.genuine.sum() == np.count_nonzero(inside & scores.genuine)
+
+
+def test_the_band_of_a_report_is_that_of_its_points() -> None:
+    curve = mb.roc(mb.demo_data(n_identities=60))
+    band = curve.band(method="latent")
+    assert np.all((band.low <= band.frr) & (band.frr <= band.high))
+    middle = curve.far[np.searchsorted(curve.far, band.far[0], side="right") - 1]
+    made = curve.at_far(float(middle)).interval()
+    assert (band.low[0], band.high[0]) == pytest.approx((made.low, made.high))
+    report = mb.make_report(mb.demo_data(n_identities=60), far=[0.01])
+    assert report.points[0].frr.method == "latent"
+    at = [np.interp(0.01, report.band.far, side) for side in (report.band.low, report.band.high)]
+    assert at == pytest.approx([report.points[0].frr.low, report.points[0].frr.high], rel=0.2)
+    with pytest.raises(mb.UsageError, match="influence"):
+        curve.band(method="latent", simultaneous=True)

@@ -185,3 +185,17 @@ def test_the_bound_of_a_claim_is_that_of_the_table(capsys: pytest.CaptureFixture
     report = mb.make_report(mb.read(FILE), threshold=0.9, method="vertex", claims=["frr<1%"], **drawing)
     assert report.points[0].frr.upper == bound
     assert bound in (report.verdicts[0][0].bound, report.verdicts[0][0].opposite)
+
+
+def test_verdicts_and_costs_in_latex() -> None:
+    report = mb.make_report(
+        mb.demo_data(n_identities=30), threshold=[0.6], far=[0.01], claims=["far<1%", "frr@far=1%<5%"], min_dcf=[0.01]
+    )
+    text = render(report, "latex")
+    assert text.index("tab:matchbound-summary") < text.index("tab:matchbound-points")
+    assert r"FRR at FAR 1\% below 5\%" in text
+    assert "minDCF 0.01 & -- & 0." in text
+    assert "minDCF 0.01" in render(report, "markdown")
+    page = render(report, "html")
+    assert "FAR below 1% at threshold 0.6" in page
+    assert f"{report.auc.method} for AUC" in page

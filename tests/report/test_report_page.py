@@ -459,3 +459,25 @@ def test_a_real_trial_list_is_reported_as_incomplete(shared_data: Path, tmp_path
     assert any("incomplete" in text for text in made.warnings)
     assert made.eer.low < 0.0565 < made.eer.high
     assert (tmp_path / "report.html").stat().st_size < 2_000_000
+
+
+def test_a_histogram_has_no_shelf() -> None:
+    from matchbound.report.html import BOTTOM, draw
+    from matchbound.show.figures import Axis, Bars, Figure
+
+    bars = Bars(np.arange(6.0), np.array([0.0, 3.0, 0.0, 2.0, 1.0]), "genuine")
+    svg = draw(Figure("scores", "Scores", Axis("x", 0.0, 5.0), Axis("y", 0.0, 3.0), bars=(bars,)))
+    path = svg.split('class="genuine line" d="')[1].split('"')[0]
+    assert path == f"M147.6 {BOTTOM}V16H227.2V{BOTTOM}M306.8 {BOTTOM}V116H386.4V216H466V{BOTTOM}"
+
+
+def test_no_error_is_a_bound_and_not_zero(demo_files: Path) -> None:
+    clean_report = mb.make_report(mb.read(demo_files / "scores.csv"), threshold=[0.75], far=[1e-1, 1e-2], rng=0)
+    point = clean_report.points[0]
+    assert point.far.errors == 0
+    head = clean_report.document().sections[0]
+    assert head.lead.startswith("No impostor was accepted in 26,730 comparisons; it may be 1 in ")
+    card = head.cards[0]
+    assert (card.value, card.under) == (f"<\u00a0{percent(point.far.upper)}", "no error in 26,730")
+    for form in ("html", "markdown"):
+        assert "No impostor was accepted in 26,730 comparisons" in render(clean_report, form)

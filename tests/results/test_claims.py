@@ -157,3 +157,10 @@ def test_the_sample_that_would_settle_it() -> None:
     assert planned.verdict == claim.verdict
     for other in (mb.evaluate(data, 0.5).far.claim(below=1e-3), mb.roc(data).eer().claim(below=0.3)):
         assert with_plan(other, data) is other, "no sample is expected to show it"
+
+
+def test_targets_in_python_are_rates_too() -> None:
+    rates = mb.evaluate(mb.demo_data(n_identities=30), 0.6)
+    with pytest.raises(mb.UsageError, match="write 5% for 5 percent"):
+        rates.far.claim(below=5)
+    assert mb.roc(mb.demo_data(n_identities=30)).min_dcf(0.01).claim(below=1.5).shown  # a cost is no rate

@@ -566,3 +566,21 @@ def test_wilson_with_students_t() -> None:
         assert abs(0.1 - limit) == pytest.approx(t * math.sqrt(limit * (1 - limit) / 40.0))
     assert wilson(0.0, 40.0, 0.025, 12.0)[0] == 0.0
     assert wilson(1.0, 40.0, 0.025, 12.0)[1] == 1.0
+
+
+def test_one_threshold_for_different_scores_is_noted() -> None:
+    faces = mb.demo_data(n_identities=30)
+    labels = faces.identities[faces.codes]
+    one = mb.Embeddings(faces.vectors, labels, instance=faces.instance)
+    two = mb.Embeddings(faces.vectors, labels, "euclidean", instance=faces.instance)
+    several = mb.compare_all({"a": one, "b": two, "c": one}, threshold=0.6)
+    for warned, noted in (
+        (mb.compare(one, two, threshold=0.6).warnings, True),
+        (several.warnings, True),
+        (mb.compare(one, two, threshold=(0.6, 8.0)).warnings, False),
+        (mb.compare(one, two, far=0.1).warnings, False),
+    ):
+        assert ("one-threshold" in {note.code for note in warned}) == noted
+    bare = mb.Embeddings(faces.vectors, labels)
+    matched = next(note for note in mb.compare(bare, bare, far=0.1).warnings if note.code == "matched")
+    assert matched.startswith("no instances are named")

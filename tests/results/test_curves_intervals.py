@@ -379,3 +379,11 @@ def test_coverage_by_simulation() -> None:
         hits[4] += np.all((band.low <= true_frr) & (true_frr <= band.high))
     coverage = hits / 150
     assert np.all(coverage > 0.9 - 4 * 0.0245), coverage
+
+
+def test_an_interval_at_no_false_accept_holds_its_estimate() -> None:
+    for seed in range(3):
+        curve = mb.roc(mb.demo_data(n_identities=40, seed=seed))
+        point = curve.at_far(0.0)
+        low, high = point.interval()
+        assert low <= point.estimate <= high

@@ -398,3 +398,17 @@ def test_a_residual_of_nothing_is_nothing() -> None:
         for wrong in range(total + 1):
             tally = GenuineTally(np.array([total]), np.array([[wrong]]))
             assert float(moments(rate_of_part(tally, 0, 1.0), "frr").clustered) == 0.0
+
+
+def test_gaps_that_lean_on_one_person_are_named() -> None:
+    rng = np.random.default_rng(5)
+    sizes = [30] + [3] * 39
+    codes = np.repeat(np.arange(40), sizes)
+    people = rng.standard_normal((40, 16))
+    data = mb.Embeddings(people[codes] + 0.6 * rng.standard_normal((codes.size, 16)), codes)
+    groups = {who: "f" if who % 2 else "m" for who in range(40)}
+    told = mb.by_group(data, 0.5, group=groups).warnings
+    assert any("gaps in FRR with group m lean on one identity" in text for text in told)
+    assert not any("group f lean" in text for text in told)
+    once = mb.by_group(data, 0.5, group=groups, weighting="identities").warnings
+    assert not any("lean on one identity" in text for text in once)

@@ -121,3 +121,10 @@ def test_wilson_asked_of_a_curve_points_to_union() -> None:
     with pytest.raises(mb.UsageError, match="method='union'"):
         point.interval("wilson")
     assert point.interval("Union").method == "union"
+
+
+@pytest.mark.parametrize("level", [1e-320, 1.0 - 1e-18, float("nan"), "0.95", None])
+def test_levels_without_a_tail(level: object) -> None:
+    far = mb.evaluate(mb.Comparisons(list("aab"), list("aba"), [0.9, 0.1, 0.8]), 0.5).far
+    with pytest.raises(mb.UsageError, match="level must lie between 0 and 1"):
+        far.upper_bound(level)  # type: ignore[arg-type]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import matchbound as mb
@@ -60,3 +62,18 @@ def test_people_come_from_a_frame_or_a_file(tmp_path: object) -> None:
         mb.by_group(data, 0.5, group="sex")
     with pytest.raises(mb.DataError, match="no row for 35 of 40 people"):
         mb.by_group(data, 0.5, people=frame.iloc[:5], group="sex")
+
+
+@pytest.mark.parametrize("name", ["faces.npz", "scores.csv"])
+def test_data_print_themselves_shortly(name: str, demo_files: Path) -> None:
+    shown = repr(mb.read(demo_files / name))
+    assert len(shown) < 120
+    assert "identities" in shown
+
+
+def test_long_tables_leave_out_the_middle() -> None:
+    band = mb.roc(mb.demo_data(n_identities=40)).band()
+    assert len(str(band).splitlines()) < 25
+    assert "200 rows" in str(band)
+    assert len(band._repr_html_()) < 9000
+    assert len(band.to_dict()["results"]) == 200

@@ -1,4 +1,4 @@
-"""Searches as users meet them: groups, tables of people, another system, claims, and the section in a report."""
+"""``matchbound identify``: rates of searches, candidate lists, groups, another system, claims, and the report."""
 
 from __future__ import annotations
 
@@ -10,12 +10,100 @@ import numpy as np
 import pytest
 
 import matchbound as mb
-from conftest import DATA
+from cases import write_lists
+from conftest import DATA, run_json
 from matchbound import results
 from matchbound.cli import main
 from matchbound.readers.people import read_people
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+GALLERY, PROBES = str(DATA / "search" / "search-gallery.npz"), str(DATA / "search" / "search-probes.npz")
+FILES = ("identify", "--gallery", GALLERY, "--probes", PROBES)
+FIELDS = {"metric", "threshold", "estimate", "low", "high", "level", "method"}
+
+
+def test_json_has_every_rate(capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = ("--gallery-size", "160", "--gallery-size", "1000000")
+    told = run_json(capsys, *FILES, "--threshold", "0.647488", "--fpir", "0.05", "--rank", "1", *sizes)
+    by_name = {(r["metric"], r.get("size")): r for r in told["results"]}
+    assert set(by_name) == {
+        *((metric, None) for metric in ("fpir", "fnir", "cmc", "fnir@fpir")),
+        ("fpir@size", 160),
+        ("fpir@size", 1000000),
+    }
+    assert all(set(r) >= FIELDS for r in told["results"])
+    expected = json.loads((DATA / "search" / "identify.json").read_text())["fuse"]["max"]["thresholds"][1]
+    assert by_name["fpir", None]["estimate"] == pytest.approx(expected["fpir"]["estimate"], rel=1e-12)
+    assert by_name["fpir", None]["method"] == "latent"
+    assert by_name["fpir@size", 160]["low"] == pytest.approx(expected["sizes"]["160"]["latent"][1], rel=0.02)
+    assert by_name["fpir@size", 1000000]["estimate"] is None
+    assert any("say too little" in text for text in told["warnings"])
+    assert len(told["provenance"]["input"]) == 2
+
+
+def test_table_hubs_and_claims(capsys: pytest.CaptureFixture[str]) -> None:
+    words = (*FILES, "--threshold", "0.6", "--hubs", "2", "--quiet")
+    assert main([*words, "--claim", "fpir<0.9"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert "FPIR" in out
+    assert "receive half of the false hits" in out
+    assert "SHOWN: FPIR below 90% at threshold 0.6" in out  # in the words of evaluate --claim
+    assert main([*words, "--claim", "fpir<0.01", "--claim", "cmc>0.5"]) == 3
+    assert main([*words, "--claim", "fnir@fpir=0.05<0.9", "--target", "fixed", "--method", "Wilson"]) == 0
+
+
+@pytest.mark.parametrize("target", ["0.02", "0.05", "0.1", "0.2"])
+def test_the_threshold_printed_for_an_fpir_keeps_it(target: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*FILES, "--quiet", "--fpir", target]) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("FNIR at FPIR"))
+    shown = next(word for word in line.split() if word.startswith("0."))
+    assert run_json(capsys, *FILES, "--threshold", shown)["results"][0]["estimate"] <= float(target)
+
+
+def test_candidate_lists(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    gallery, probes = mb.read(GALLERY), mb.read(PROBES)
+    assert isinstance(gallery, mb.Embeddings)
+    assert isinstance(probes, mb.Embeddings)
+    lists = write_lists(tmp_path, (gallery, probes), 20)
+    labels = ("--gallery", str(tmp_path / "gallery.csv"), "--probes", str(tmp_path / "probes.csv"))
+    told = run_json(capsys, "identify", "--candidates", str(lists), *labels, "--threshold", "0.647488")
+    assert told["results"][0]["errors"] == 32
+
+
+def test_failures_are_read_from_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    who = mb.read(GALLERY).identities[0]
+    (tmp_path / "probes.txt").write_text(f"{who}\n{who}\nstranger\n")
+    (tmp_path / "enrolments.txt").write_text("somebody\n")
+    words = (*FILES, "--threshold", "0.647488")
+    failed = ("--failed-probes", str(tmp_path / "probes.txt"), "--failed-enrolments", str(tmp_path / "enrolments.txt"))
+    before, after = run_json(capsys, *words)["results"], run_json(capsys, *words, *failed)["results"]
+    assert after[0]["gallery"] == before[0]["gallery"] + 1
+    assert [after[k]["searches"] - before[k]["searches"] for k in (0, 1)] == [1, 2]
+    assert [after[k]["errors"] - before[k]["errors"] for k in (0, 1)] == [0, 2]
+
+
+def test_labels_of_failures_are_numbers_where_the_identities_are(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Undefined rates are null, with a warning."""
+    vectors = np.random.default_rng(0).standard_normal((60, 4))
+    np.savez(tmp_path / "g.npz", embeddings=vectors[:20], identity=np.arange(20))
+    np.savez(tmp_path / "p.npz", embeddings=vectors[20:], identity=np.arange(20, 60))
+    words = ("identify", "--gallery", str(tmp_path / "g.npz"), "--probes", str(tmp_path / "p.npz"))
+    told = run_json(capsys, *words, "--threshold", "0.9", "--fpir", "0.1")
+    assert [r["estimate"] is None for r in told["results"]] == [False, True, True, True]
+    assert any("not defined" in text for text in told["warnings"])
+    failed = tmp_path / "failed.txt"
+    failed.write_text(" 007 \n\n")
+    told = run_json(capsys, *words, "--threshold", "0.9", "--failed-probes", str(failed))
+    assert [r["estimate"] for r in told["results"][1:]] == [1.0, 0.0]  # person 7 is enrolled
+    failed.write_text("7\nx\n")
+    assert main([*words, "--threshold", "0.9", "--failed-probes", str(failed)]) == 1
+    assert f"{failed}: the identities are whole numbers" in capsys.readouterr().err
+
+
+# Groups, tables of people, another system and the report
 
 
 @pytest.fixture(scope="module")
@@ -85,21 +173,6 @@ def test_verdicts_and_hubs_are_parts_of_the_document(document: dict[str, Any]) -
     assert len(document["hubs"][0]["hubs"]) <= 2
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--group", "group"], "give --threshold once"),
-        (["--against-gallery", "g2.npz"], "give --against-gallery and --against-probes"),
-        (["--threshold", "0.5", "--claim", "fpir<5"], "write 5% for 5 percent"),
-    ],
-)
-def test_what_is_missing_is_named(
-    folder: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
-) -> None:
-    assert main(identify(folder, *words)) == 2
-    assert message in capsys.readouterr().err
-
-
 def test_a_table_of_people(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shown = []
     for words in (["--group", "group"], ["--group", "sex", "--people", str(folder / "people.csv")]):
@@ -144,21 +217,3 @@ def test_a_section_of_the_report(folder: Path, tmp_path: Path) -> None:
     page = out.read_text()
     assert page.index("Searches in a gallery (1:N)") < page.index("FNIR at FPIR 10%, rank 1")
     assert page.index("Searches in a gallery (1:N)") < page.index("Which people drive the uncertainty")
-    assert main(["report", str(folder / "p.npz"), *files[:2]]) == 2
-
-
-def test_searches_are_shown_like_other_results(found: results.Searches) -> None:
-    records = found.to_dict()["results"]
-    assert records[0]["estimate"] == found.cmc(1).estimate
-    assert "CMC, rank 1" in str(found)
-    assert f"{found.gallery_size:,} people enrolled" in str(found)
-    assert len(found.to_frame()) == len(records)
-    assert "<table>" in found._repr_html_()
-
-
-def test_long_tables_leave_out_the_middle() -> None:
-    band = mb.roc(mb.demo_data(n_identities=40)).band()
-    assert len(str(band).splitlines()) < 25
-    assert "200 rows" in str(band)
-    assert len(band._repr_html_()) < 9000
-    assert len(band.to_dict()["results"]) == 200

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import matchbound as mb
 from conftest import DATA, golden_table
-from matchbound.cli import main
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 FILE = str(DATA / "larger.csv")
@@ -101,15 +100,3 @@ def test_members_of_other_packages_are_answered() -> None:
             getattr(result, word)
     with pytest.raises(AttributeError, match=r"no attribute 'estimat'$"):
         curve.eer().estimat  # noqa: B018
-
-
-def test_fmr_and_fnmr_are_far_and_frr_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    answers = []
-    for far, frr in (("--far", "--frr"), ("--fmr", "--fnmr")):
-        assert main(["roc", FILE, far, "5%", frr, "0.1", "--method", "influence", "--format", "csv", "-q"]) == 0
-        answers.append(capsys.readouterr().out)
-    assert answers[0] == answers[1]
-    assert main(["plan", "--fmr", "0.01", "--upper", "0.03", "--method", "wilson", "--terms", "iso"]) == 0
-    shown = capsys.readouterr().out
-    assert "FMR" in shown
-    assert "FAR" not in shown
