@@ -110,6 +110,7 @@ def test_the_question_is_not_asked_of_chance() -> None:
     assert direction_question(np.empty(0), low, True) is None
 
 
+@pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 def test_a_threshold_for_other_scores_is_asked_about() -> None:
     faces = mb.demo_data(n_identities=30)
     far_away = mb.Embeddings(faces.vectors, faces.identities[faces.codes], "euclidean")

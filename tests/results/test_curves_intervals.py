@@ -381,6 +381,7 @@ def test_coverage_by_simulation() -> None:
     assert np.all(coverage > 0.9 - 4 * 0.0245), coverage
 
 
+@pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 def test_an_interval_at_no_false_accept_holds_its_estimate() -> None:
     for seed in range(3):
         curve = mb.roc(mb.demo_data(n_identities=40, seed=seed))

@@ -123,6 +123,7 @@ def test_wilson_asked_of_a_curve_points_to_union() -> None:
     assert point.interval("Union").method == "union"
 
 
+@pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 @pytest.mark.parametrize("level", [1e-320, 1.0 - 1e-18, float("nan"), "0.95", None])
 def test_levels_without_a_tail(level: object) -> None:
     far = mb.evaluate(mb.Comparisons(list("aab"), list("aba"), [0.9, 0.1, 0.8]), 0.5).far

@@ -7,7 +7,7 @@ import io
 import os
 import signal
 import sys
-import threading
+import time
 from collections.abc import Sequence
 
 # A terminal narrower than this (``COLUMNS``) is taken for one that does not know its width
@@ -88,9 +88,12 @@ def _not_lost(what: sys.UnraisableHookArgs) -> None:
         sys.__unraisablehook__(what)
         return
     number = signal.SIGTERM if isinstance(what.exc_value, _Terminated) else signal.SIGINT
-    again = threading.Timer(0.005, _thread.interrupt_main, [number])
-    again.daemon = True
-    again.start()
+
+    def again() -> None:
+        time.sleep(0.05)  # until this hook has ended, or the interrupt would be dropped again
+        _thread.interrupt_main(number)
+
+    _thread.start_new_thread(again, ())  # a `threading.Timer` would wait here for its thread
 
 
 class _Terminated(KeyboardInterrupt):
