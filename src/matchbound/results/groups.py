@@ -445,7 +445,7 @@ class GroupRates(Judged, Groups):
         metric
             As for `gap`.
         """
-        return self._largest(metric, "gap")
+        return LargestGap(f"{metric} gap", self._both_orders(metric))
 
     def largest_ratio(self, metric: Metric = "far") -> LargestGap:
         """The largest ratio of two groups' rates, as a number with bounds and claims.
@@ -455,14 +455,14 @@ class GroupRates(Judged, Groups):
         metric
             As for `gap`.
         """
-        return self._largest(metric, "ratio")
+        return LargestGap(f"{metric} ratio", self._both_orders(metric))
 
-    def _largest(self, metric: Metric, what: str) -> LargestGap:
-        """Over every pair of groups that are large enough, in both orders."""
+    def _both_orders(self, metric: Metric) -> tuple[GroupGap, ...]:
+        """The gaps of every pair of groups that are large enough, in both orders."""
         pairs = tuple(self.gap(metric, a, b) for a, b in permutations(self._usable(metric), 2))
         if not pairs:
             raise DataError(f"fewer than two groups are large enough to compare their {metric.upper()}")
-        return LargestGap(f"{metric} {what}", pairs)
+        return pairs
 
     def _usable(self, metric: str) -> list[str]:
         return [group for group in self.compared if self.rate(metric, group).comparisons]

@@ -670,33 +670,39 @@ class HalfTotalError(AtThreshold):
 
 
 def _one_minus(method: str, recall: Recall, ask: Ask) -> Limits:
-    frr = recall.frr.interval(method, ask.level, side=opposite(ask.side), **ask.options)
+    frr = recall.rate.interval(method, ask.level, side=opposite(ask.side), **ask.options)
     return Limits(1.0 - frr.high, 1.0 - frr.low, frr.method, frr.notes, frr.details)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Recall(Number):
-    """The share of genuine comparisons that match: 1 − FRR, with FRR's intervals mirrored; see `ErrorRates.recall`."""
+class OfOneRate(Number):
+    """A number made of one rate, with limits from those of the rate by the same method."""
 
-    frr: Rate = field(repr=False)
-    metric: ClassVar[str] = "recall"
-    rules: ClassVar[tuple[Rule, ...]] = through_rate(_one_minus)
+    rate: Rate = field(repr=False)
     defaults: ClassVar[tuple[str, ...]] = ("default",)
 
     @property
-    def estimate(self) -> float:
-        return 1.0 - self.frr.estimate
+    def threshold(self) -> float:
+        return self.rate.threshold
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Recall(OfOneRate):
+    """The share of genuine comparisons that match: 1 − FRR, with FRR's intervals mirrored; see `ErrorRates.recall`."""
+
+    metric: ClassVar[str] = "recall"
+    rules: ClassVar[tuple[Rule, ...]] = through_rate(_one_minus)
 
     @property
-    def threshold(self) -> float:
-        return self.frr.threshold
+    def estimate(self) -> float:
+        return 1.0 - self.rate.estimate
 
     @property
     def variance(self) -> float:
-        return self.frr.variance
+        return self.rate.variance
 
     def _fields(self) -> dict[str, Any]:
-        return {**counted_fields(self.threshold, self.frr.tally.n_identities, self.variance), "prior": None}
+        return {**counted_fields(self.threshold, self.rate.tally.n_identities, self.variance), "prior": None}
 
 
 def _with_failures(method: str, number: GeneralisedRate, ask: Ask) -> Limits:
@@ -722,18 +728,12 @@ def _with_failures(method: str, number: GeneralisedRate, ask: Ask) -> Limits:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GeneralisedRate(Number):
+class GeneralisedRate(OfOneRate):
     """GFAR = (1−FTE)(1−FTA)·FMR or GFRR = 1 − (1−FTE)(1−FTA)(1−FNMR), for a single attempt."""
 
     metric: str
-    rate: Rate = field(repr=False)
     failures: Failures = field(repr=False)
     rules: ClassVar[tuple[Rule, ...]] = through_rate(_with_failures)
-    defaults: ClassVar[tuple[str, ...]] = ("default",)
-
-    @property
-    def threshold(self) -> float:
-        return self.rate.threshold
 
     @property
     def fte(self) -> float:
@@ -897,7 +897,7 @@ class ErrorRates(Judged, Shown):
         if self.far.weighting != "comparisons":
             pooled = argument("weighting", "comparisons")
             raise UsageError(f"GFAR and GFRR are of pooled comparisons; evaluate with {pooled}")
-        gfar, gfrr = GeneralisedRate("gfar", self.far, failures), GeneralisedRate("gfrr", self.frr, failures)
+        gfar, gfrr = GeneralisedRate(self.far, "gfar", failures), GeneralisedRate(self.frr, "gfrr", failures)
         return GeneralisedRates(gfar, gfrr)
 
     def to_records(self) -> list[dict[str, Any]]:
