@@ -312,3 +312,16 @@ def test_several_frames_are_refused_in_words() -> None:
     for call in (lambda: mb.read([frame, frame]), lambda: mb.evaluate([frame, frame], 0.5)):
         with pytest.raises(mb.UsageError, match="concatenate"):
             call()
+
+
+def test_columns_that_say_nothing_are_named_where_identities_alone_say_what_is_genuine(tmp_path: Path) -> None:
+    place = tmp_path / "scores.csv"
+    place.write_text("id1,id2,status,age_1,age_2,score\na,a,1,3,3,0.9\na,b,0,3,4,0.1\nb,b,1,4,4,0.8\n")
+    (note,) = [note for note in mb.read(place).findings() if note.code == "unused-column"]
+    assert "'status'" in note
+    assert "age_1" not in note
+    place.write_text("id1,id2,gt,score\nim1,im2,1,0.9\nim1,im3,0,0.1\nim2,im3,0,0.2\nim3,im4,1,0.8\n")
+    with pytest.raises(mb.DataError, match="names of images"):
+        mb.read(place)
+    read = mb.read(place, columns={"instance_a": "id1", "instance_b": "id2"})
+    assert (read.n_identities, read.n_genuine) == (2, 2)

@@ -307,7 +307,7 @@ def test_a_damaged_study_is_named(tmp_path: Path) -> None:
     put(tmp_path / "broken.npz", bytes(content))
     put(tmp_path / "text.npz", "PK\x03\x04 no archive")
     for name in ("broken.npz", "text.npz"):
-        with pytest.raises(mb.DataError, match="cannot be read as a study to resume"):
+        with pytest.raises(mb.DataError, match=name):
             mb.coverage_study(
                 mb.SyntheticModel(), replications=1, G=5, methods=["wilson"], resume=tmp_path / name, rng=0
             )

@@ -34,7 +34,8 @@ MESSAGES: dict[str, tuple[str | None, str, str]] = {
         None,
         "id_a,id_b,score,genuine\nann,bob,0.9,1\n",
         "f, line 2: genuine says genuine, and the identities ann and bob differ (1 such rows); correct the labels or "
-        "the identities, or, if genuine means something else, give columns={'genuine': None}",
+        "the identities. If these identities are names of images, give columns={'instance_a': …, 'instance_b': …}; "
+        "if genuine means something else, give columns={'genuine': None}",
     ),
     "a trial without scores": (
         "kaldi",

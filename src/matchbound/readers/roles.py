@@ -29,6 +29,7 @@ _WORDS = {
     "genuine": """
         genuine is_genuine mated is_mated target is_target same is_same issame same_person same_identity
         is_match match targettype target_type clerical_match_score y_true gold gold_label ground_truth
+        gt truth true_label label_true actual expected is_same_person same_class
     """,
     "vector": "embedding embeddings vector vectors features feature emb descriptor encoding",
     # what is the identity, or holds vectors, only where nothing better is there: id is often the number of a row
@@ -227,7 +228,8 @@ class _Columns:
             if a in self.by_plain and b in self.by_plain
             for pair in product(self.by_plain[a], self.by_plain[b])
         )
-        return list(dict.fromkeys(found))
+        taken = set(self.given.values())
+        return [pair for pair in dict.fromkeys(found) if taken.isdisjoint(pair)]
 
     def sides(
         self, role: str, usual: Sequence[str], stems: Sequence[str], *, strict: bool = True
@@ -352,19 +354,29 @@ class _Columns:
         return tuple(name for _, name in numbered)
 
     def unused(self, roles: PairRoles | RowRoles) -> list[Note]:
-        """A note on columns of weights or of qualities, which play no part."""
+        """Notes on columns that a reader may expect to count and that play no part.
+
+        They are columns of weights or qualities, and, where identities alone say what is genuine, any whose name
+        means nothing here: it may say so too.
+        """
         used = {*roles.labels(), *((roles.score,) if isinstance(roles, PairRoles) else roles.features)}
-        sides = [name for pair in self.side_columns(WORDS["weight"]) for name in pair]
-        unused = [name for name in [*self.called(WORDS["weight"]), *sides] if name not in used]
-        if not unused:
-            return []
-        return [
-            Note(
-                "unused-column",
-                f"{_list(unused)} {'was' if len(unused) == 1 else 'were'} not used: every comparison counts alike, "
-                "whatever its weight or quality",
-            )
-        ]
+        weights = self.called((*WORDS["weight"], *(side for pair in _spellings(WORDS["weight"]) for side in pair)))
+        unused, notes = [name for name in weights if name not in used], []
+        if unused:
+            were = f"{_list(unused)} {'was' if len(unused) == 1 else 'were'}"
+            text = f"{were} not used: every comparison counts alike, whatever its weight or quality"
+            notes.append(Note("unused-column", text))
+        if isinstance(roles, PairRoles) and roles.ids and not roles.truths:
+            known = {word for words in WORDS.values() for word in words}
+            rest = [name for name in self.names if plain(name) not in known and name not in (*used, *unused)]
+            strange = [name for name in rest if self.group_of_side(name) == (name, name)]
+            if strange:
+                text = f"{_list(strange, 3)} {'was' if len(strange) == 1 else 'were'} not used: comparisons of one "
+                text += (
+                    f"identity are genuine. If a column says which are, give {argument('columns.genuine', strange[0])}"
+                )
+                notes.append(Note("unused-column", text))
+        return notes
 
     def missing(self) -> tuple[str, str]:
         """The part that no column plays, and what stands between these columns and a table that can be used."""

@@ -344,10 +344,12 @@ class Contradictions:
                 row = int(clash[0])
                 kind, relation = ("genuine", "differ") if genuine[row] else ("impostor", "are equal")
                 one, two = left.labels[left.codes[row]], right.labels[right.codes[row]]
+                images = argument("columns.instance_a+instance_b", ...)
                 raise DataError(
                     f"{table.where(row)}: {name} says {kind}, and the identities {plainly(one)} and {plainly(two)} "
-                    f"{relation} ({clash.size} such rows); correct the labels or the identities, or, if {name} means "
-                    f"something else, give {argument('columns.genuine', 'None')}"
+                    f"{relation} ({clash.size} such rows); correct the labels or the identities. If these identities "
+                    f"are names of images, give {images}; if {name} means something else, give "
+                    f"{argument('columns.genuine', 'None')}"
                 )
 
     def notes(self) -> list[Note]:
