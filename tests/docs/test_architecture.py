@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
+import pkgutil
 import re
 from pathlib import Path
 
@@ -52,4 +53,16 @@ def test_what_scripts_import_is_there(folder: str) -> None:
                 for name in (one.name for one in node.names):
                     if not hasattr(home, name) and importlib.util.find_spec(f"{node.module}.{name}") is None:
                         missing.append(f"{path.name}: {node.module}.{name}")
+    assert missing == []
+
+
+def test_names_in_pages_are_there() -> None:
+    """Dotted names such as ``matchbound.stats.variance.plug_in``, wherever a page names one."""
+    missing = []
+    for page in [*sorted((ROOT / "docs").rglob("*.md")), *ROOT.glob("*.md")]:
+        for name in re.findall(r"\bmatchbound(?:\.\w+)+", page.read_text("utf-8")):
+            try:
+                pkgutil.resolve_name(name)
+            except (ImportError, AttributeError):
+                missing.append(f"{page.name}: {name}")
     assert missing == []
