@@ -1,4 +1,4 @@
-"""How many modules the two most common walks visit: a number that a newcomer has to read, and that must not grow."""
+"""How many modules and functions the most common walks visit: what a newcomer has to read, and must not grow."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import matchbound as mb
+from matchbound.cli import main
 
 SOURCE = str(Path(mb.__file__).parent)
 
@@ -38,6 +39,11 @@ def walked(run: Callable[[int], object]) -> Counter[tuple[str, str]]:
 
 def modules(found: Counter[tuple[str, str]]) -> set[str]:
     return {module for module, _ in found}
+
+
+def functions(found: Counter[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Those that have a name: a comprehension is read where it stands."""
+    return {(module, name) for module, name in found if not name.endswith(">")}
 
 
 def embeddings(seed: int) -> mb.Embeddings:
@@ -92,3 +98,23 @@ def test_from_a_file_to_an_interval_of_a_rate(scored: dict[int, mb.Comparisons],
         (tmp_path / f"{seed}.csv").write_text("\n".join(lines) + "\n")
     found = walked(lambda seed: mb.evaluate(tmp_path / f"{seed}.csv", threshold=0.3).far.interval())
     assert len(modules(found)) <= 25
+
+
+@pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+@pytest.mark.parametrize(
+    ("words", "most_modules", "most_functions"),
+    [("evaluate FILE --threshold 0.5", 37, 320), ("report FILE --output page.html --quiet", 57, 515)],
+)
+def test_from_a_command_to_its_answer(
+    words: str,
+    most_modules: int,
+    most_functions: int,
+    demo_files: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = {1: str(demo_files / "scores-b.csv"), 2: str(demo_files / "scores.csv")}
+    found = walked(lambda seed: main(words.replace("FILE", files[seed]).split()))
+    assert len(modules(found)) <= most_modules
+    assert len(functions(found)) <= most_functions
