@@ -13,7 +13,6 @@ from llvmlite import binding, ir  # type: ignore[import-untyped]
 
 from matchbound.counting.factors import Factors, make_factors
 from matchbound.counting.screen import LARGEST, screen_that_pays
-from matchbound.kernels.bits import list_hits_of_bits
 from matchbound.kernels.blocks import Tile
 from matchbound.kernels.emit import INDEX, POINTER
 from matchbound.kernels.exact import CODES, row_lengths
@@ -114,19 +113,6 @@ def test_where_rows_and_columns_overlap_those_behind_the_row_are_there(kind: typ
     found = flags_of(screen, Tile(10, 250, 10, 250, True, True, 0.0, 0.0))
     upper = np.triu_indices(250)
     np.testing.assert_array_equal(found[upper], bits_by_loop(rows, rows, zeros, zeros)[10:260, 10:260][upper])
-
-
-@settings(max_examples=60, deadline=None)
-@given(bits=st.lists(st.booleans(), min_size=1, max_size=300), data=st.data())
-def test_bits_are_read_from_anywhere(bits: list[bool], data: st.DataObject) -> None:
-    packed = np.packbits(np.array([*bits, *[True] * (-len(bits) % 64)], dtype=bool), bitorder="little")
-    words = packed.view(np.uint64)
-    first = data.draw(st.integers(0, len(bits) - 1))
-    stop = data.draw(st.integers(first + 1, len(bits)))
-    shift = data.draw(st.integers(0, first))
-    found = np.empty(stop + 3, dtype=np.int64)
-    count = list_hits_of_bits(words, shift, first - shift, stop - shift, 1 << 32, 3, found)
-    assert (found[3:count] - (1 << 32)).tolist() == [c - shift for c in range(first, stop) if bits[c]]
 
 
 @settings(max_examples=30, deadline=None)

@@ -14,7 +14,7 @@ import numpy as np
 
 from matchbound.kernels.blocks import AT_ONCE
 from matchbound.kernels.compiling import compiled, inlined
-from matchbound.kernels.count import COLUMN, expect_genuine, list_block, values_of
+from matchbound.kernels.count import COLUMN, expect_genuine, list_block, values_of, write_event
 from matchbound.kernels.dense import FEW_ROWS
 from matchbound.kernels.grid import cell_of, near_bin
 
@@ -54,7 +54,7 @@ def _find_bins(block: Any, tile: Any, data: Any, grid: Any, books: Any, n_listed
                 above = np.float64(v) - values[min(t, last)]
                 b = t + (above >= 0.0)
                 if t > last or abs(above) <= band:
-                    b = near_bin(v, data, tile.row0 + (hit >> 32), tile.col0 + (hit & COLUMN), grid)
+                    b = near_bin(v, t, data, tile.row0 + (hit >> 32), tile.col0 + (hit & COLUMN), grid)
             found[n] = hit
             level[n] = b
             n += b > 0
@@ -138,11 +138,7 @@ def _keep(i: int, start: int, end: int, tile: Any, data: Any, books: Any, events
             events[at, 3] += 1
             continue
         last[j - books.base] = n
-        events[n, 0] = i
-        events[n, 1] = j
-        events[n, 2] = b - 1
-        events[n, 3] = 1
-        n += 1
+        n = write_event(events, n, i, j, b - 1, 1)
     for h in range(start, end):
         last[max(owner[tile.col0 + (order[h] >> 32)] - books.base, 0)] = -1
     books.counts[1] = n
@@ -173,11 +169,7 @@ def _book_pair(i: int, j: int, size: Any, tally: Any, books: Any, sums: Any) -> 
             moments[1, b] += n * m
             crossed += n
             if keep:
-                events[n_events, 0] = i
-                events[n_events, 1] = j
-                events[n_events, 2] = b
-                events[n_events, 3] = n
-                n_events += 1
+                n_events = write_event(events, n_events, i, j, b, n)
     books.counts[1] = n_events
 
 

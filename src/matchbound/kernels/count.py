@@ -159,10 +159,16 @@ def _flush(i: int, base: int, n_touched: int, data: Any, marks: Any, sums: Any) 
         moments[0, 0] += n * n
         moments[1, 0] += n * size[i] * size[j]
         if keep:
-            events[n_events, 0] = i
-            events[n_events, 1] = j
-            events[n_events, 2] = 0
-            events[n_events, 3] = n
-            n_events += 1
+            n_events = write_event(events, n_events, i, j, 0, n)
     impostor[i, 0] += total
     marks.counts[1] = n_events
+
+
+@inlined
+def write_event(events: Any, at: int, i: int, j: int, b: int, n: int) -> int:
+    """events[at] = (i, j, b, n); the place behind it."""
+    events[at, 0] = i
+    events[at, 1] = j
+    events[at, 2] = b
+    events[at, 3] = n
+    return at + 1

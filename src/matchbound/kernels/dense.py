@@ -13,11 +13,24 @@ from typing import Any
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
-from numba.extending import intrinsic
 
 from matchbound.kernels.bits import bits_set, hits64, list_bits, lowest_bit
 from matchbound.kernels.compiling import compiled, inlined
-from matchbound.kernels.emit import INDEX, SHORT, SINGLE, WHOLE, cgutils, data_of, load, number, splat, store
+from matchbound.kernels.emit import (
+    BIT,
+    INDEX,
+    SHORT,
+    SINGLE,
+    WHOLE,
+    cgutils,
+    emitted,
+    every,
+    load,
+    number,
+    place,
+    splat,
+    store,
+)
 from matchbound.kernels.grid import CELLS, near_bin
 
 LANES = 16
@@ -29,57 +42,39 @@ def _entries(builder: Any, table: Any, cells: Any) -> Any:
     """table[cells], LANES of them, as int16; one by one, which is no slower than AVX-512's instruction for it."""
     found = ir.Constant(ir.VectorType(SHORT, LANES), ir.Undefined)
     for lane in range(LANES):
-        place = ir.Constant(WHOLE, lane)
-        cell = builder.zext(builder.extract_element(cells, place), INDEX)
-        found = builder.insert_element(found, load(builder, table, cell, SHORT), place)
+        which = ir.Constant(WHOLE, lane)
+        cell = builder.zext(builder.extract_element(cells, which), INDEX)
+        found = builder.insert_element(found, load(builder, table, cell, SHORT), which)
     return found
 
 
-def _emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """See `_emit_look64`."""
-    product, table, bins = (data_of(context, builder, signature.args[k], args[k]) for k in range(3))
-    at, to, low, per_cell = args[3:]
-    floats, shorts, word = ir.VectorType(SINGLE, LANES), ir.VectorType(SHORT, LANES), INDEX
-
-    def every(value: float) -> Any:
-        return ir.Constant(floats, [value] * LANES)
-
-    lows, scales = splat(builder, low, floats), splat(builder, per_cell, floats)
-    negative = ir.Constant(word, 0)
-    for k in range(0, 64, LANES):
-        x = builder.fmul(builder.fsub(load(builder, product, builder.add(at, number(k)), floats), lows), scales)
-        x = builder.select(builder.fcmp_ordered(">", x, every(-1.0)), x, every(-1.0))
-        x = builder.select(builder.fcmp_ordered("<", x, every(float(CELLS))), x, every(float(CELLS)))
-        cells = builder.fptosi(builder.fadd(x, every(1.0)), ir.VectorType(WHOLE, LANES))
-        found = _entries(builder, table, cells)
-        store(builder, found, bins, builder.add(to, number(k)))
-        below = builder.icmp_signed("<", found, ir.Constant(shorts, [0] * LANES))
-        part = builder.zext(builder.bitcast(below, ir.IntType(LANES)), word)
-        negative = builder.or_(negative, builder.shl(part, ir.Constant(word, k)))
-    return negative
-
-
-def _signature(product: Any, table: Any, bins: Any) -> Any:
-    whole, single = types.int64, types.float32
-    return types.uint64(product, table, bins, whole, whole, single, single)
-
-
-@intrinsic
-def _emit_look64(
-    typing: Any, product: Any, table: Any, bins: Any, at: Any, to: Any, low: Any, per_cell: Any
+@emitted(
+    lambda product, table, bins, at, to, low, per_cell: types.uint64(
+        product, table, bins, types.int64, types.int64, types.float32, types.float32
+    )
+)
+def look64(
+    builder: Any, _: Any, product: Any, table: Any, bins: Any, at: Any, to: Any, low: Any, per_cell: Any
 ) -> Any:  # fmt: skip
     """bins[to + k] = table[cell_of(product[at + k])], k = 0..63; bit k of the answer says whether it is negative.
 
     product : float32; table : int16, with one entry more than cells; bins : int16; all flat, nothing is checked.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _emit(context, builder, signature, args)
-
-    return _signature(product, table, bins), generate
-
-
-look64: Any = _emit_look64
+    floats, shorts = ir.VectorType(SINGLE, LANES), ir.VectorType(SHORT, LANES)
+    least, most, one = (every(floats, value) for value in (-1.0, float(CELLS), 1.0))
+    lows, scales = splat(builder, low, floats), splat(builder, per_cell, floats)
+    negative = number(0)
+    for k in range(0, 64, LANES):
+        x = builder.fmul(builder.fsub(load(builder, product, builder.add(at, number(k)), floats), lows), scales)
+        x = builder.select(builder.fcmp_ordered(">", x, least), x, least)
+        x = builder.select(builder.fcmp_ordered("<", x, most), x, most)
+        cells = builder.fptosi(builder.fadd(x, one), ir.VectorType(WHOLE, LANES))
+        found = _entries(builder, table, cells)
+        store(builder, found, bins, builder.add(to, number(k)))
+        below = builder.icmp_signed("<", found, every(shorts, 0))
+        part = builder.zext(builder.bitcast(below, ir.IntType(LANES)), INDEX)
+        negative = builder.or_(negative, builder.shl(part, number(k)))
+    return negative
 
 
 MOST_COLS = 1024
@@ -92,8 +87,14 @@ WEIGHT_BIT = 45
 BIN = 0x7FFF
 
 
-@intrinsic
-def _emit_book32(typing: Any, bins: Any, at: Any, n: Any, packed: Any, unit: Any, columns: Any, offset: Any) -> Any:
+@emitted(
+    lambda bins, at, n, packed, unit, columns, offset: types.void(
+        bins, types.int64, types.int64, packed, types.int64, columns, types.int64
+    )
+)
+def book32(
+    builder: Any, _: Any, bins: Any, at: Any, n: Any, packed: Any, unit: Any, columns: Any, offset: Any
+) -> None:  # fmt: skip
     """Book the n <= 32 comparisons of an identity pair with bins[at..]: all but those in bin 0.
 
     packed[b] += unit + 2·#{q: bin q is stricter than b, or the same and behind it} and columns[offset + b] += 1, b the
@@ -102,79 +103,51 @@ def _emit_book32(typing: Any, bins: Any, at: Any, n: Any, packed: Any, unit: Any
 
     bins : int16; packed : int64; columns : uint16; all flat, 32 bins readable from `at` on, nothing is checked.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        vector, word = ir.VectorType(SHORT, 32), ir.IntType(32)
-        row = builder.gep(data_of(context, builder, signature.args[0], args[0]), [args[1]], source_etype=SHORT)
-        packed, columns = (data_of(context, builder, signature.args[k], args[k]) for k in (3, 5))
-        zeros, one = ir.Constant(vector, [0] * 32), ir.Constant(INDEX, 1)
-        asked = builder.trunc(builder.sub(builder.shl(one, args[2]), one), word)
-        block = builder.select(
-            builder.bitcast(asked, ir.VectorType(ir.IntType(1), 32)), load(builder, row, number(0), vector), zeros
-        )
-        shifted = builder.shl(block, ir.Constant(vector, [5] * 32))
-        keys = builder.or_(shifted, ir.Constant(vector, list(range(32))))
-        hits = builder.bitcast(builder.icmp_signed(">", block, zeros), word)
-        left = cgutils.alloca_once_value(builder, hits)
-        head, body, after = (builder.append_basic_block(name) for name in ("hits", "hit", "booked"))
-        builder.branch(head)
-        builder.position_at_end(head)
-        bits = builder.load(left)
-        builder.cbranch(builder.icmp_unsigned("!=", bits, ir.Constant(word, 0)), body, after)
-        builder.position_at_end(body)
-        for _ in range(AT_ONCE):
-            # Where no hit is left, this books one in bin 0, which does not count.
-            place = builder.zext(builder.cttz(bits, ir.Constant(ir.IntType(1), 0)), INDEX)
-            b = builder.zext(load(builder, row, place, SHORT), INDEX)
-            b = builder.select(builder.icmp_unsigned("!=", bits, ir.Constant(word, 0)), b, ir.Constant(INDEX, 0))
-            key = builder.trunc(builder.or_(builder.shl(b, ir.Constant(INDEX, 5)), place), SHORT)
-            above = builder.bitcast(builder.icmp_unsigned(">", keys, splat(builder, key, vector)), word)
-            # Lanes that are not asked for, or in bin 0, have keys below 32 and are never above a hit.
-            twice = builder.shl(builder.zext(builder.ctpop(above), INDEX), one)
-            store(builder, builder.add(load(builder, packed, b, INDEX), builder.add(args[4], twice)), packed, b)
-            cell = builder.add(args[6], b)
-            store(builder, builder.add(load(builder, columns, cell, SHORT), ir.Constant(SHORT, 1)), columns, cell)
-            bits = builder.and_(bits, builder.sub(bits, ir.Constant(word, 1)))
-        builder.store(bits, left)
-        builder.branch(head)
-        builder.position_at_end(after)
-        return context.get_dummy_value()
-
-    whole = types.int64
-    return types.void(bins, whole, whole, packed, whole, columns, whole), generate
+    vector, word = ir.VectorType(SHORT, 32), WHOLE
+    row = place(builder, bins, at, SHORT)
+    zeros, one, none = every(vector, 0), number(1), ir.Constant(word, 0)
+    asked = builder.trunc(builder.sub(builder.shl(one, n), one), word)
+    block = builder.select(
+        builder.bitcast(asked, ir.VectorType(BIT, 32)), load(builder, row, number(0), vector), zeros
+    )  # fmt: skip
+    keys = builder.or_(builder.shl(block, every(vector, 5)), ir.Constant(vector, list(range(32))))
+    hits = builder.bitcast(builder.icmp_signed(">", block, zeros), word)
+    left = cgutils.alloca_once_value(builder, hits)
+    head, body, after = (builder.append_basic_block(name) for name in ("hits", "hit", "booked"))
+    builder.branch(head)
+    builder.position_at_end(head)
+    bits = builder.load(left)
+    builder.cbranch(builder.icmp_unsigned("!=", bits, none), body, after)
+    builder.position_at_end(body)
+    for _ in range(AT_ONCE):
+        # Where no hit is left, this books one in bin 0, which does not count.
+        lane = builder.zext(builder.cttz(bits, ir.Constant(BIT, 0)), INDEX)
+        b = builder.zext(load(builder, row, lane, SHORT), INDEX)
+        b = builder.select(builder.icmp_unsigned("!=", bits, none), b, number(0))
+        key = builder.trunc(builder.or_(builder.shl(b, number(5)), lane), SHORT)
+        above = builder.bitcast(builder.icmp_unsigned(">", keys, splat(builder, key, vector)), word)
+        # Lanes that are not asked for, or in bin 0, have keys below 32 and are never above a hit.
+        twice = builder.shl(builder.zext(builder.ctpop(above), INDEX), one)
+        store(builder, builder.add(load(builder, packed, b, INDEX), builder.add(unit, twice)), packed, b)
+        cell = builder.add(offset, b)
+        store(builder, builder.add(load(builder, columns, cell, SHORT), ir.Constant(SHORT, 1)), columns, cell)
+        bits = builder.and_(bits, builder.sub(bits, ir.Constant(word, 1)))
+    builder.store(bits, left)
+    builder.branch(head)
+    builder.position_at_end(after)
 
 
-book32: Any = _emit_book32
-
-
-@intrinsic
-def _emit_copy8(typing: Any, bins: Any, source: Any, target: Any) -> Any:
+@emitted(lambda bins, source, target: types.void(bins, types.int64, types.int64))
+def _copy8(builder: Any, _: Any, bins: Any, source: Any, target: Any) -> None:
     """bins[target + q] = bins[source + q], q = 0..7; `bins` is a flat int16 array."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        data = data_of(context, builder, signature.args[0], args[0])
-        store(builder, load(builder, data, args[1], ir.VectorType(SHORT, 8)), data, args[2])
-        return context.get_dummy_value()
-
-    return types.void(bins, types.int64, types.int64), generate
+    store(builder, load(builder, bins, source, ir.VectorType(SHORT, 8)), bins, target)
 
 
-_copy8: Any = _emit_copy8
-
-
-@intrinsic
-def _emit_filled64(typing: Any, tally: Any, at: Any) -> Any:
+@emitted(lambda tally, at: types.uint64(tally, types.int64))
+def _filled64(builder: Any, _: Any, tally: Any, at: Any) -> Any:
     """Bit k of the answer says whether tally[at + k] is not 0, k = 0..63; `tally` is a flat int32 array."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        vector = ir.VectorType(WHOLE, 64)
-        block = load(builder, data_of(context, builder, signature.args[0], args[0]), args[1], vector)
-        return builder.bitcast(builder.icmp_signed("!=", block, ir.Constant(vector, [0] * 64)), INDEX)
-
-    return types.uint64(tally, types.int64), generate
-
-
-_filled64: Any = _emit_filled64
+    vector = ir.VectorType(WHOLE, 64)
+    return builder.bitcast(builder.icmp_signed("!=", load(builder, tally, at, vector), every(vector, 0)), INDEX)
 
 
 @inlined
@@ -354,8 +327,8 @@ def _bins_of_row(block: Any, tile: Any, data: Any, grid: Any, books: Any, r: int
         t = -1 - np.int64(bins[to + k])
         above = np.float64(product[at + k]) - values[min(t, last)]
         bins[to + k] = t + (above >= 0)
-        listed[n] = k
+        listed[n] = (t << 32) + k
         n += t > last or abs(above) <= grid.band
     for h in range(n):
-        k = listed[h]
-        bins[to + k] = near_bin(product[at + k], data, r, col0 + k, grid)
+        k = listed[h] & 0xFFFFFFFF
+        bins[to + k] = near_bin(product[at + k], listed[h] >> 32, data, r, col0 + k, grid)

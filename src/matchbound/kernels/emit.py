@@ -2,16 +2,55 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, update_wrapper
+from inspect import Signature
+from inspect import signature as signature_of
 from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import cgutils as untyped_cgutils
+from numba.core import types
+from numba.extending import intrinsic
 
 cgutils: Any = untyped_cgutils
 INDEX, WHOLE, SHORT, BYTE, BIT = (ir.IntType(width) for width in (64, 32, 16, 8, 1))
 SINGLE, DOUBLE = ir.FloatType(), ir.DoubleType()
 POINTER = ir.PointerType()
+
+
+def emitted(signature: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
+    """Decorate a function that writes the instructions of a call by a kernel.
+
+    It is given the builder, numba's types of the arguments, and the arguments: of an array the pointer to its first
+    element, of a tuple the list of its parts. It returns the value of the call, or None. `signature` gives numba's
+    signature from the types of the arguments.
+    """
+
+    def decorate(emit: Callable[..., Any]) -> Any:
+        def typed(typing: Any, *kinds: Any) -> Any:
+            return signature(*kinds), generate
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            parts = [_plain(context, builder, kind, arg) for kind, arg in zip(signature.args, args, strict=True)]
+            value = emit(builder, signature.args, *parts)
+            return context.get_dummy_value() if value is None else value
+
+        update_wrapper(typed, emit)
+        typed.__signature__ = Signature(list(signature_of(emit).parameters.values())[1:])  # type: ignore[attr-defined]
+        return intrinsic(typed)
+
+    return decorate
+
+
+def _plain(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    if isinstance(kind, types.NamedTuple):
+        parts = cgutils.unpack_tuple(builder, value)
+        return [_plain(context, builder, own, part) for own, part in zip(kind.types, parts, strict=True)]
+    if isinstance(kind, types.Array):
+        typed = context.make_array(kind)(context, builder, value).data
+        return builder.inttoptr(builder.ptrtoint(typed, INDEX), POINTER)
+    return value
 
 
 @cache
@@ -40,12 +79,6 @@ def splat(builder: Any, value: Any, kind: Any) -> Any:
     seed = builder.insert_element(undefined, value, ir.Constant(WHOLE, 0))
     lanes = ir.Constant(ir.VectorType(WHOLE, kind.count), [0] * kind.count)
     return builder.shuffle_vector(seed, undefined, lanes)
-
-
-def data_of(context: Any, builder: Any, kind: Any, array: Any) -> Any:
-    """The pointer to the first element of an array."""
-    typed = context.make_array(kind)(context, builder, array).data
-    return builder.inttoptr(builder.ptrtoint(typed, INDEX), POINTER)
 
 
 def place(builder: Any, pointer: Any, at: Any, element: Any) -> Any:

@@ -12,94 +12,83 @@ from typing import Any
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.kernels.compiling import compiled, inlined
-from matchbound.kernels.emit import DOUBLE, INDEX, cgutils, data_of, load, splat
+from matchbound.kernels.emit import DOUBLE, INDEX, SINGLE, WHOLE, cgutils, emitted, every, load, number, splat
 
 COSINE, DOT, EUCLIDEAN = 0, 1, 2
 CODES = {"cosine": COSINE, "dot": DOT, "euclidean": EUCLIDEAN}
 
 
-def _emit_sum(
-    context: Any, builder: Any, signature: Any, args: Any, lanes: int, term: Callable[[Any, Any], Any]
-) -> Any:
-    """Σ_k term(x_k, y_k) of row i of one array and row j of another (or the same), in float64, by `lanes` sums.
+def _emit_sum(builder: Any, kinds: Any, rows: Any, width: Any, lanes: int, term: Callable[[Any, Any], Any]) -> Any:
+    """Σ_k term(x_k, y_k) of a row of one array and a row of another (or the same), in float64, by `lanes` sums.
 
     The columns left over go to the first sum. The order of the additions is part of what a score is: nothing here may
     be reordered or fused.
+
+    rows : the pointer to the first element and the number of the row, of both sides; kinds : numba's types of both
     """
-    wide, width = DOUBLE, args[4]
+    wide = DOUBLE
     sides = [
-        (data_of(context, builder, kind, array), context.get_data_type(kind.dtype), builder.mul(row, width))
-        for kind, array, row in zip(signature.args[:2], args[:2], args[2:4], strict=True)
+        (pointer, SINGLE if kind.dtype == types.float32 else wide, builder.mul(row, width))
+        for kind, (pointer, row) in zip(kinds, rows, strict=True)
     ]
 
-    def widened(value: Any, kind: Any) -> Any:
-        return value if value.type == kind else builder.fpext(value, kind)
-
-    def several(k: Any) -> list[Any]:
-        blocks = [load(builder, rows, builder.add(at, k), ir.VectorType(kind, lanes)) for rows, kind, at in sides]
-        return [widened(block, ir.VectorType(wide, lanes)) for block in blocks]
-
-    def one(k: Any) -> list[Any]:
-        return [widened(load(builder, rows, builder.add(at, k), kind), wide) for rows, kind, at in sides]
+    def several(k: Any, count: int) -> list[Any]:
+        found = []
+        for pointer, kind, at in sides:
+            own, asked = (ir.VectorType(one, count) if count > 1 else one for one in (kind, wide))
+            value = load(builder, pointer, builder.add(at, k), own)
+            found.append(value if own == asked else builder.fpext(value, asked))
+        return found
 
     sums = cgutils.alloca_once(builder, ir.VectorType(wide, lanes))
-    builder.store(ir.Constant(ir.VectorType(wide, lanes), [0.0] * lanes), sums)
-    step = ir.Constant(INDEX, lanes)
+    builder.store(every(ir.VectorType(wide, lanes), 0.0), sums)
+    step = number(lanes)
     whole = builder.sub(width, builder.srem(width, step))
-    with cgutils.for_range_slice(builder, ir.Constant(INDEX, 0), whole, step, INDEX) as (k, _):
-        builder.store(builder.fadd(builder.load(sums), term(*several(k))), sums)
+    with cgutils.for_range_slice(builder, number(0), whole, step, INDEX) as (k, _):
+        builder.store(builder.fadd(builder.load(sums), term(*several(k, lanes))), sums)
     first = cgutils.alloca_once(builder, wide)
     total = builder.load(sums)
-    parts = [builder.extract_element(total, ir.Constant(ir.IntType(32), q)) for q in range(lanes)]
+    parts = [builder.extract_element(total, ir.Constant(WHOLE, q)) for q in range(lanes)]
     builder.store(parts[0], first)
-    with cgutils.for_range_slice(builder, whole, width, ir.Constant(INDEX, 1), INDEX) as (k, _):
-        builder.store(builder.fadd(builder.load(first), term(*one(k))), first)
+    with cgutils.for_range_slice(builder, whole, width, number(1), INDEX) as (k, _):
+        builder.store(builder.fadd(builder.load(first), term(*several(k, 1))), first)
     parts[0] = builder.load(first)
     while len(parts) > 1:
         parts = [builder.fadd(x, y) for x, y in zip(parts[::2], parts[1::2], strict=True)]
     return parts[0]
 
 
-@intrinsic
-def _emit_dot64(
-    typing: Any, left: Any, right: Any, i: Any, j: Any, width: Any, scale_i: Any, scale_j: Any
+_WHOLES, _REALS = [types.int64] * 3, [types.float64] * 2
+
+
+@emitted(lambda left, right, *_: types.float64(left, right, *_WHOLES, *_REALS))
+def dot64(
+    builder: Any, kinds: Any, left: Any, right: Any, i: Any, j: Any, width: Any, scale_i: Any, scale_j: Any
 ) -> Any:  # fmt: skip
     """Σ (x_k·scale_i)·(y_k·scale_j) of row i of one C-contiguous array and row j of another, by eight sums."""
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        def scaled(value: Any, scale: Any) -> Any:
-            return builder.fmul(value, scale if value.type == scale.type else splat(builder, scale, value.type))
+    def scaled(value: Any, scale: Any) -> Any:
+        return builder.fmul(value, scale if value.type == scale.type else splat(builder, scale, value.type))
 
-        return _emit_sum(
-            context, builder, signature, args, 8, lambda x, y: builder.fmul(scaled(x, args[5]), scaled(y, args[6]))
-        )
-
-    whole, real = types.int64, types.float64
-    return real(left, right, whole, whole, whole, real, real), generate
+    rows = (left, i), (right, j)
+    return _emit_sum(
+        builder, kinds[:2], rows, width, 8, lambda x, y: builder.fmul(scaled(x, scale_i), scaled(y, scale_j))
+    )  # fmt: skip
 
 
-@intrinsic
-def _emit_squares64(typing: Any, left: Any, right: Any, i: Any, j: Any, width: Any) -> Any:
+@emitted(lambda left, right, *_: types.float64(left, right, *_WHOLES))
+def squares64(builder: Any, kinds: Any, left: Any, right: Any, i: Any, j: Any, width: Any) -> Any:
     """Σ (x_k − y_k)² of row i of one C-contiguous array and row j of another, by four sums."""
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        def square(x: Any, y: Any) -> Any:
-            apart = builder.fsub(x, y)
-            return builder.fmul(apart, apart)
+    def square(x: Any, y: Any) -> Any:
+        apart = builder.fsub(x, y)
+        return builder.fmul(apart, apart)
 
-        return _emit_sum(context, builder, signature, args, 4, square)
-
-    whole = types.int64
-    return types.float64(left, right, whole, whole, whole), generate
-
-
-dot64: Any = _emit_dot64
-squares64: Any = _emit_squares64
+    return _emit_sum(builder, kinds[:2], ((left, i), (right, j)), width, 4, square)
 
 
 @inlined

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from matchbound.kernels.compiling import compiled
@@ -25,8 +24,7 @@ from matchbound.kernels.emit import (
     SHORT,
     WHOLE,
     call,
-    cgutils,
-    data_of,
+    emitted,
     every,
     load,
     number,
@@ -56,6 +54,8 @@ class Screen(_Fields):
     starts : int32, shape (columns, whole panels); cuts : int32, shape (n,)
     steps, width : int
         Words of four numbers per row; columns per panel.
+
+    `instruction` is the name that LLVM gives to the one that adds products of four bytes.
     """
 
     __slots__ = ()
@@ -64,15 +64,19 @@ class Screen(_Fields):
     most: ClassVar[int] = 127
     zero: ClassVar[int] = 128
 
+    instruction: ClassVar[str] = ""
+
     @staticmethod
     def available() -> bool:
         """Whether this processor has the instructions."""
-        raise NotImplementedError
+        return True
 
     @classmethod
     def add(cls, builder: Any, sums: Any, column: Any, row: Any) -> Any:
         """sums[l] + Σ_q column[4l + q]·row[4l + q], q = 0..3, where `sums` are of 32 bits."""
-        raise NotImplementedError
+        many = ir.VectorType(BYTE, 4 * cls.lanes)
+        both = builder.bitcast(column, many), builder.bitcast(row, many)
+        return call(builder, cls.instruction, sums.type, sums, *both)
 
 
 class Vnni512(Screen):
@@ -80,27 +84,20 @@ class Vnni512(Screen):
 
     __slots__ = ()
     lanes, vectors = 16, 4
+    instruction = "llvm.x86.avx512.vpdpbusd.512"
 
     @staticmethod
     def available() -> bool:
         """Whether this processor has the instructions."""
         return processor_has("avx512vnni") and not processor_has("prefer-256-bit")
 
-    @classmethod
-    def add(cls, builder: Any, sums: Any, column: Any, row: Any) -> Any:
-        """See `Screen.add`."""
-        many = ir.VectorType(BYTE, 4 * cls.lanes)
-        return call(
-            builder, f"llvm.x86.avx512.vpdpbusd.{32 * cls.lanes}", sums.type, sums,
-            builder.bitcast(column, many), builder.bitcast(row, many),
-        )  # fmt: skip
 
-
-class Vnni256(Vnni512):
+class Vnni256(Screen):
     """AVX-VNNI, or AVX-512 VNNI on half of a register: 32 bytes at once."""
 
     __slots__ = ()
     lanes, vectors = 8, 2
+    instruction = "llvm.x86.avx512.vpdpbusd.256"
 
     @staticmethod
     def available() -> bool:
@@ -135,20 +132,12 @@ class NeonDot(Screen):
     __slots__ = ()
     lanes, vectors = 4, 4
     zero = 0
+    instruction = "llvm.aarch64.neon.sdot.v4i32.v16i8"
 
     @staticmethod
     def available() -> bool:
         """Whether this processor has the instructions."""
         return processor_has("dotprod")
-
-    @classmethod
-    def add(cls, builder: Any, sums: Any, column: Any, row: Any) -> Any:
-        """See `Screen.add`."""
-        many = ir.VectorType(BYTE, 16)
-        return call(
-            builder, "llvm.aarch64.neon.sdot.v4i32.v16i8", sums.type, sums,
-            builder.bitcast(column, many), builder.bitcast(row, many),
-        )  # fmt: skip
 
 
 class Portable(Screen):
@@ -156,11 +145,6 @@ class Portable(Screen):
 
     __slots__ = ()
     lanes, vectors = 8, 2
-
-    @staticmethod
-    def available() -> bool:
-        """Whether this processor has the instructions."""
-        return True
 
     @classmethod
     def add(cls, builder: Any, sums: Any, column: Any, row: Any) -> Any:
@@ -177,7 +161,7 @@ SCREENS: tuple[type[Screen], ...] = (Vnni512, Vnni256, Avx2, NeonDot, Portable)
 
 
 def emit_strip(builder: Any, kind: type[Screen], pointers: list[Any], numbers: list[Any]) -> None:
-    """The code of `_emit_strip`, from pointers to the arrays and 64-bit numbers."""
+    """The code of `strip_of_bits`, from pointers to the arrays and 64-bit numbers."""
     rows, panels, starts, cuts, bits = pointers
     steps, first, last, panel, to, stride = numbers
     lanes, vectors = kind.lanes, kind.vectors
@@ -232,26 +216,17 @@ def _joined(builder: Any, parts: list[Any]) -> Any:
     return parts[0]
 
 
-@intrinsic
-def _emit_strip(typing: Any, screen: Any, bits: Any, first: Any, last: Any, panel: Any, to: Any, stride: Any) -> Any:
+@emitted(lambda screen, bits, *_: types.void(screen, bits, *[types.int64] * 5))
+def strip_of_bits(
+    builder: Any, kinds: Any, screen: Any, bits: Any, first: Any, last: Any, panel: Any, to: Any, stride: Any
+) -> None:  # fmt: skip
     """Bits of STRIP rows from `first` on (`last` again where there are fewer) with the columns of a panel.
 
     Bit c from byte to + m·stride of `bits` on says whether starts[c] + Σ_k rows[first + m]_k·columns[c]_k reaches
     cuts[first + m]. Nothing is checked.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kinds = signature.args[0].types
-        parts = cgutils.unpack_tuple(builder, args[0])
-        pointers = [data_of(context, builder, kind, part) for kind, part in zip(kinds[:4], parts[:4], strict=True)]
-        pointers.append(data_of(context, builder, signature.args[1], args[1]))
-        emit_strip(builder, signature.args[0].instance_class, pointers, [parts[4], *args[2:]])
-        return context.get_dummy_value()
-
-    return types.void(screen, bits, *[types.int64] * 5), generate
-
-
-strip_of_bits: Any = _emit_strip
+    *arrays, steps, _ = screen
+    emit_strip(builder, kinds[0].instance_class, [*arrays, bits], [steps, first, last, panel, to, stride])
 
 
 @compiled()

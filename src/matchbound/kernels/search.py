@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchbound.kernels.bits import list_hits_of_bits
+from matchbound.kernels.bits import list_bits
 from matchbound.kernels.compiling import compiled, inlined
 from matchbound.kernels.exact import COSINE, EUCLIDEAN, dot64, squares64
 
@@ -198,7 +198,12 @@ def keep_best(columns: Any, probes: Any, enrolled: Any, at: Any, lists: Any) -> 
         i = at[r]
         own, length = probes.own[i], probes.lengths[i]
         scaled_row(probes, i, x)
-        count = list_hits_of_bits(columns.bits, r * columns.stride, 0, width, 0, 0, found)
+        count = 0
+        for c in range(0, width, 64):
+            word = columns.bits[(r * columns.stride + c) >> 6]
+            if width - c < 64:
+                word &= (np.uint64(1) << np.uint64(width - c)) - np.uint64(1)
+            count = list_bits(word, c, count, found)
         for k in range(count):  # all of them first: nothing in one score waits for another
             values[k] = column_score(x, length, enrolled, col0 + found[k])
         for k in range(count):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.kernels.compiling import compiled
+from matchbound.kernels.compiling import compiled, inlined
 
 # Resampling weights of so many replicates are multiplied at once.
 REPLICATES = 128
@@ -128,47 +128,46 @@ def read_curve(
         Targets of FAR and of FRR, and the FRR and the FAR there.
     """
     (far_targets, frr_targets), (frr_out, far_out) = targets, out
-    last = ends.size - 1
-    all_impostor = matched[matched.size - 1] + extra * (matched.size - 1)
-    all_genuine = accepted[accepted.size - 1]
+    last, curve = ends.size - 1, (matched, extra, accepted, ends, kin_ends)
     slack = 1.0 + 1e-12
     for row in range(far_targets.size):
-        limit = far_targets[row] * slack
-        low, high = 0, last + 1
-        while low < high:
-            middle = (low + high) // 2
-            if (matched[ends[middle]] + extra * ends[middle]) / all_impostor <= limit:
-                low = middle + 1
-            else:
-                high = middle
-        frr_out[row] = 1.0 - accepted[kin_ends[low - 1]] / all_genuine
+        k = _first_step(curve, 0, last + 1, FAR_ABOVE, far_targets[row] * slack) - 1
+        frr_out[row] = _rates_at(curve, k)[1]
     for row in range(frr_targets.size):
-        limit = frr_targets[row] * slack
-        low, high = 0, last
-        while low < high:
-            middle = (low + high) // 2
-            if 1.0 - accepted[kin_ends[middle]] / all_genuine <= limit:
-                high = middle
-            else:
-                low = middle + 1
-        far_out[row] = (matched[ends[low]] + extra * ends[low]) / all_impostor
-    low, high = 1, last
-    while low < high:
-        middle = (low + high) // 2
-        far = (matched[ends[middle]] + extra * ends[middle]) / all_impostor
-        if far >= 1.0 - accepted[kin_ends[middle]] / all_genuine:
-            high = middle
-        else:
-            low = middle + 1
-    far = (matched[ends[low]] + extra * ends[low]) / all_impostor
-    frr = 1.0 - accepted[kin_ends[low]] / all_genuine
-    old_far = (matched[ends[low - 1]] + extra * ends[low - 1]) / all_impostor
-    old_frr = 1.0 - accepted[kin_ends[low - 1]] / all_genuine
+        k = _first_step(curve, 0, last, FRR_WITHIN, frr_targets[row] * slack)
+        far_out[row] = _rates_at(curve, k)[0]
+    k = _first_step(curve, 1, last, FAR_PASSED, 0.0)
+    far, frr = _rates_at(curve, k)
+    old_far, old_frr = _rates_at(curve, k - 1)
     gap = old_frr - old_far
     moved = gap + far - frr
     if moved <= 0.0:
         return float(old_far)
     return float(old_far + (far - old_far) * (gap / moved))
+
+
+FAR_ABOVE, FRR_WITHIN, FAR_PASSED = 0, 1, 2
+
+
+@inlined
+def _first_step(curve: Any, low: int, high: int, asked: int, limit: float) -> int:
+    """The first step from `low` on where FAR is above a limit, FRR within one, or FAR not below FRR; else `high`."""
+    while low < high:
+        middle = (low + high) // 2
+        far, frr = _rates_at(curve, middle)
+        if far > limit if asked == FAR_ABOVE else frr <= limit if asked == FRR_WITHIN else far >= frr:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@inlined
+def _rates_at(curve: Any, k: int) -> tuple[float, float]:
+    """FAR and FRR at step k of a curve (matched, extra, accepted, ends, kin_ends)."""
+    matched, extra, accepted, ends, kin_ends = curve
+    far = (matched[ends[k]] + extra * ends[k]) / (matched[matched.size - 1] + extra * (matched.size - 1))
+    return far, 1.0 - accepted[kin_ends[k]] / accepted[accepted.size - 1]
 
 
 @compiled()
