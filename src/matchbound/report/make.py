@@ -30,8 +30,8 @@ from matchbound.report.page import (
     make_slider,
     number_list,
     reading_of,
-    reading_of_number,
 )
+from matchbound.report.searches import search_document, search_sections
 from matchbound.report.systems import Against, compare_systems, named_systems
 from matchbound.results.claims import judge_all, parse_claim
 from matchbound.results.description import describe
@@ -111,8 +111,6 @@ def write_report(
         raise UsageError(f"write_report takes the file to write first, then the data; got {type(path).__name__} first")
     chosen = format or format_of(path)
     if isinstance(data, Searches):
-        from matchbound.report.searches import search_document
-
         if options.get("far") is not None:
             raise UsageError("searches have FPIR, not FAR; name a threshold, or leave far out")
         document = search_document(data, **options)
@@ -240,7 +238,7 @@ def make_report(
     settings = Settings(level, method, weighting, {"n_resamples": n_resamples, "rng": rng}, engine)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        systems = None if against is None else named_systems(data, name, against)
+        systems = {} if against is None else named_systems(data, name, against)
         series = list(evaluate(data, asked, weighting=weighting, progress=progress, **engine)) if asked else []
         curve = roc(data, weighting=weighting, progress=progress, **saving, **engine)
         targets = _targets(far, curve)
@@ -249,60 +247,54 @@ def make_report(
         costs: list[Number] = [curve.min_dcf(prior) for prior in min_dcf]
         costs += [curve.cllr()] if cllr and not curve.distance else []
         costs += [curve.min_cllr()] if cllr else []
-        eer, description, recount = curve.eer(), describe(data), curve.recount
+        eer = curve.eer()
         latent = any(point.frr.method == "latent" for point in points if point.target is not None)
         own = None if method == "auto" else method
         general = [item[1] for item in statements if item not in of_groups]
         verdicts = judge_all(general, series, curve, level=level, method=own, failures=failures, **settings.drawing)
-        groups = None
-        if grouped:
-            groups = _groups(data, group, points[focus].threshold, settings, curve)
-            verdicts += [(groups[0].claim(text, level=level), groups[0].threshold) for text, _ in of_groups]
-        report = Report(
-            title=title or "Matching accuracy report",
-            level=level,
-            description=description,
-            curve=curve,
-            points=tuple(points),
-            focus=focus,
-            eer=replace(settings.stated(eer), reading=reading_of(curve.tally, eer.index)),
-            auc=settings.stated(curve.auc()),
-            slider=make_slider(curve, level, method, points, focus, eer.index),
-            band=curve.band(level, method="latent" if latent else "influence"),
-            histogram=score_histogram(curve.tally.counted, count=recount.tally if recount.all_pairs else None),
-            drivers=tuple((rate, _contributions(rate)) for rate in (rates.far, rates.frr)),
-            provenance=provenance or {},
-            show_labels=show_labels,
-            costs=tuple(settings.stated(cost) for cost in costs),
-            verdicts=tuple(verdicts),
-            groups=groups and groups[0],
-            group_records=groups[1] if groups else (),
-            weighting=weighting,
+        groups, group_records = (
+            _groups(data, group, points[focus].threshold, settings, curve) if grouped else (None, ())
         )
+        if groups is not None:
+            verdicts += [(groups.claim(text, level=level), groups.threshold) for text, _ in of_groups]
         if provenance is None:
-            sources = [data] if systems is None else list(systems.values())
-            digests = [data_digest(source) for source in sources]
+            digests = [data_digest(source) for source in systems.values() or [data]]
             parameters = {
                 "far": None if far is None else number_list("far", far),
                 "threshold": asked or None,
                 "level": level,
                 "method": method,
                 "distance": data.distance,
-                "systems": systems and list(systems),
+                "systems": list(systems) or None,
                 "claims": list(claims) or None,
                 "weighting": None if weighting == "comparisons" else weighting,
             }
-            made_by = {"version": __version__, "seed": rng, "input": digests if systems else digests[0]}
-            given = {key: value for key, value in parameters.items() if value is not None}
-            report = replace(report, provenance={**made_by, "parameters": given})
-        if searches is not None:
-            from matchbound.report.searches import search_sections
-
-            report = replace(report, searches=search_sections(searches, level=level, show_labels=show_labels))
-        if systems is not None:
-            thresholds = [rates.threshold for rates in series]
-            report = replace(report, systems=compare_systems(systems, targets, thresholds, settings, curve.warnings))
-    notes = tuple(dict.fromkeys([*heard(caught), *description.findings, *rates.warnings]))
+            provenance = {"version": __version__, "seed": rng, "input": digests if systems else digests[0]}
+            provenance |= {"parameters": {key: value for key, value in parameters.items() if value is not None}}
+        report = Report(
+            title=title or "Matching accuracy report",
+            level=level,
+            description=describe(data),
+            curve=curve,
+            points=tuple(points),
+            focus=focus,
+            eer=settings.stated(eer, reading=reading_of(curve.tally, eer.index)),
+            auc=settings.stated(curve.auc()),
+            slider=make_slider(curve, level, method, points, focus, eer.index),
+            band=curve.band(level, method="latent" if latent else "influence"),
+            histogram=score_histogram(curve.tally.counted, curve.recount.tally),
+            drivers=tuple((rate, _contributions(rate)) for rate in (rates.far, rates.frr)),
+            provenance=provenance,
+            show_labels=show_labels,
+            costs=tuple(settings.stated(cost) for cost in costs),
+            verdicts=tuple(verdicts),
+            groups=groups,
+            group_records=group_records,
+            systems=compare_systems(systems, targets, asked, settings, curve.warnings) if systems else None,
+            searches=search_sections(searches, level=level, show_labels=show_labels) if searches else (),
+            weighting=weighting,
+        )
+    notes = tuple(dict.fromkeys([*heard(caught), *report.description.findings, *rates.warnings]))
     for note in notes:
         warnings.warn(note, MatchboundWarning, stacklevel=2)
     for item in caught:
@@ -319,21 +311,18 @@ def _points(
     failures: Failures | None,
 ) -> tuple[list[Point], ErrorRates, int]:
     """Points at thresholds and at target FARs; the rates of the one that the summary speaks of, and its place."""
-    aims = [curve.at_far(target) for target in targets]
-    places = np.unique(np.array([aim.index for aim in aims], dtype=np.int64))
-    tally = curve.tally.counted.tally_at(places)
-    findings = curve.recount.source.findings()
-    counted = error_rates(tally, findings, curve.recount, settings.weighting)
-    at_aims = dict(zip(places.tolist(), counted, strict=True))
-    wanted: list[tuple[ErrorRates, Number, float | None, str]] = [
-        (rates, rates.frr, None, reading_of_number(rates.threshold)) for rates in series
-    ]
-    wanted += [
-        (at_aims[aim.index], aim, target, reading_of(curve.tally, aim.index))
-        for aim, target in zip(aims, targets, strict=True)
+    aims = curve.at_far(targets)
+    tally = curve.tally.counted.tally_at(np.array([aim.index for aim in aims], dtype=np.int64))
+    at_aims = error_rates(tally, curve.recount.source.findings(), curve.recount, settings.weighting)
+    places: list[tuple[ErrorRates, Number, float | None, str]] = [
+        *((rates, rates.frr, None, repr(rates.threshold).removesuffix(".0")) for rates in series),
+        *(
+            (rates, aim, target, reading_of(curve.tally, aim.index))
+            for rates, aim, target in zip(at_aims, aims, targets, strict=True)
+        ),
     ]
     points = []
-    for rates, frr, target, reading in wanted:
+    for rates, frr, target, reading in places:
         both = settings.stated(rates.far, rates.far), settings.stated(frr, rates.frr)
         general = rates.generalised(failures) if failures is not None else None
         failed = () if general is None else (settings.stated(general.gfar), settings.stated(general.gfrr))
@@ -343,7 +332,7 @@ def _points(
         errors = [(accepts, accepts) for accepts, _ in errors]  # an FRR of few errors has its bound
     fewest = [(point.far.estimate, min(both)) for point, both in zip(points, errors, strict=True)]
     focus = 0 if series else best_supported(fewest)
-    return points, wanted[focus][0], focus
+    return points, places[focus][0], focus
 
 
 def _groups(

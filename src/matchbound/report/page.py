@@ -95,7 +95,7 @@ class Settings:
     drawing: Mapping[str, Any]
     engine: Mapping[str, Any]
 
-    def stated(self, number: Number, rate: Rate | None = None) -> Stated:
+    def stated(self, number: Number, rate: Rate | None = None, reading: str = "–") -> Stated:
         """A number with the intervals of the page; a method that it does not have is answered by its default.
 
         Parameters
@@ -107,7 +107,7 @@ class Settings:
         options = self.drawing if method != "auto" else {}
         interval = number.interval(method, self.level, **options)
         upper = None if number.metric == "auc" else number.upper_bound(self.level, method, **options)
-        stated = Stated(number, interval.low, interval.high, upper, interval.method)
+        stated = Stated(number, interval.low, interval.high, upper, interval.method, reading=reading)
         if rate is None:
             return stated
         ratio = None
@@ -262,7 +262,6 @@ def number_list(name: str, values: Sequence[float] | float | None) -> list[float
 POINTS = 390
 # The same where every person counts once: each limit is then solved for on its own.
 PERSON_POINTS = 150
-SIDES = ("low", "high", "upper")
 
 
 def make_slider(curve: RocCurve, level: float, method: str, points: Sequence[Point], focus: int, eer: int) -> Slider:
@@ -277,34 +276,34 @@ def make_slider(curve: RocCurve, level: float, method: str, points: Sequence[Poi
     eer
         The point of the curve that is nearest to the equal error rate.
     """
-    asked = [point.threshold for point in points if point.target is None]
+    counted, most = curve.tally.counted, PERSON_POINTS if curve.weighting == "identities" else POINTS
     aims = [int(getattr(point.frr.number, "index")) for point in points if point.target is not None]  # noqa: B009
-    most = PERSON_POINTS if curve.weighting == "identities" else POINTS
     always = np.unique(np.array([0, len(curve) - 1, eer, *aims], dtype=np.int64))
-    chosen = spread_points(curve.far, curve.frr, most - len(asked), always)
-    method, counted = method if method in ("latent", "wilson") else "auto", curve.tally.counted
-    thresholds = np.unique([*curve.thresholds[chosen], *asked])
-    at, places = (np.searchsorted(thresholds, x) for x in (curve.thresholds[chosen], [p.threshold for p in points]))
-    readings = dict(zip(at.tolist(), (reading_of(counted, int(k)) for k in chosen), strict=True))
-    readings |= {int(place): point.reading for place, point in zip(places, points, strict=True)}
-    numbers: dict[str, Any] = {"threshold": thresholds}
+    chosen = spread_points(curve.far, curve.frr, most - len(points), always)
+    own = np.array([point.threshold for point in points])
+    other = ~np.isin(curve.thresholds[chosen], own)
+    thresholds = np.append(curve.thresholds[chosen[other]], own)
+    order = np.argsort(thresholds, kind="stable")
+    places = np.argsort(order)[-len(points) :].tolist()
+    readings = [*(reading_of(counted, int(k)) for k in chosen[other]), *(point.reading for point in points)]
+    numbers: dict[str, Any] = {"threshold": thresholds[order]}
+    method = method if method in ("latent", "wilson") else "auto"
     for name, errors in (("far", counted.false_matches), ("frr", counted.false_nonmatches)):
         limits = limits_at(curve, chosen, name, level, method)  # type: ignore[arg-type]
-        rows = {"": getattr(curve, name)[chosen], "_errors": errors[chosen]}
-        rows |= {f"_{side}": getattr(limits, side) for side in SIDES}
+        rows = {"estimate": getattr(curve, name)[chosen], "errors": errors[chosen]}
+        rows |= {side: getattr(limits, side) for side in ("low", "high", "upper")}
         for key, values in rows.items():
-            column = numbers[f"{name}{key}"] = np.empty(thresholds.size, dtype=values.dtype)
-            column[at] = values
-            column[places] = [getattr(getattr(point, name), key[1:] or "estimate") for point in points]
+            column = np.append(values[other], [getattr(getattr(point, name), key) for point in points])
+            numbers[name if key == "estimate" else f"{name}_{key}"] = column[order]
     return Slider(
         numbers=numbers,
-        readings=tuple(readings[k] for k in range(thresholds.size)),
+        readings=tuple(readings[k] for k in order),
         exact=counted.every_step,
-        start=int(places[focus]),
+        start=places[focus],
         level=level,
         totals=(counted.n_impostor, counted.n_genuine),
         distance=curve.distance,
-        jumps=tuple(("", int(place)) for place in places),
+        jumps=tuple(("", place) for place in places),
     )
 
 
@@ -326,9 +325,3 @@ def reading_of(curve: CurveTally, index: int, digits: int = 6) -> str:
         if sign * exact <= sign * value and (following is None or sign * value < sign * following):
             return text
     return repr(exact)
-
-
-def reading_of_number(value: float) -> str:
-    """The shortest decimal that is this number."""
-    short = f"{value:g}"
-    return short if float(short) == value else repr(float(value))

@@ -379,12 +379,12 @@ PARAMETERS = {
     "weighting": "Rates are means over",
 }
 RATES = (
-    "{far} ({accept} rate) is the share of impostor comparisons that match, {frr} ({reject} rate) the share of genuine "
-    "comparisons that do not. Each pools all comparisons, so an identity weighs by how many it takes part in."
+    "FAR (false accept rate) is the share of impostor comparisons that match, FRR (false reject rate) the share of "
+    "genuine comparisons that do not. Each pools all comparisons, so an identity weighs by how many it takes part in."
 )
 RATES_PER_PERSON = (
-    "Every person counts once. {frr} is the mean over people of the share of a person's genuine comparisons that do "
-    "not match; {far} is the mean over pairs of people of the share of their comparisons that match. Counts of errors "
+    "Every person counts once. FRR is the mean over people of the share of a person's genuine comparisons that do "
+    "not match; FAR is the mean over pairs of people of the share of their comparisons that match. Counts of errors "
     "are of comparisons."
 )
 DEPENDENCE = (
@@ -394,12 +394,13 @@ DEPENDENCE = (
 )
 WILSON = (
     f"Wilson's interval at the effective number of comparisons, p(1{MINUS}p) divided by the variance and never below "
-    "the number of disjoint identity pairs ({far}) or of identities ({frr})"
+    "the number of disjoint identity pairs (FAR) or of identities (FRR)"
 )
+# Where the latent interval is used; {} is the other one of FAR at the point of the summary.
 FIXED = (
-    "The latent interval, in the table, on the cards and on the slider. For comparison, {wilson}: {far} {limits} at "
-    "the operating point of the summary. Where that is narrower, its variance is estimated from the few people who "
-    "made errors, and most samples miss some of those who would."
+    f"The latent interval, in the table, on the cards and on the slider. For comparison, {WILSON}: FAR {{}} at the "
+    "operating point of the summary. Where that is narrower, its variance is estimated from the few people who made "
+    "errors, and most samples miss some of those who would."
 )
 LATENT = (
     "An error is modelled as a latent Gaussian variable that crosses a threshold. The correlation of comparisons that "
@@ -408,10 +409,11 @@ LATENT = (
 )
 SYSTEMS = (
     "All systems were tested on the same people, so their errors are correlated; the variance of a difference accounts "
-    "for every pair of comparisons, of either system, that share an identity. At equal {far} and at EER the interval "
+    "for every pair of comparisons, of either system, that share an identity. At equal FAR and at EER the interval "
     "accounts for the estimated threshold of each system. “Differs” goes by the difference; the interval of the ratio "
     "is made on the log scale and may say otherwise where errors are few."
 )
+FAMILY = " One critical value serves all pairs of systems at an operating point (max-t)."
 UNSEEN = (
     "Identities that are not in the sample. With few identities, rare errors, or a few identities that make most "
     "errors, intervals cover less often than their level. The section on people shows how close these data are to that."
@@ -422,33 +424,30 @@ def method_facts(report: Report) -> list[tuple[str, str]]:
     """(heading, text) of every part of the method that the report used."""
     point = report.points[report.focus]
     methods = list(dict.fromkeys(number.method for p in report.points for number in (p.far, p.frr)))
-    dependence, fixed = DEPENDENCE, f"{WILSON}."
-    narrow = [
-        f"{ratio_text(number.naive_ratio)} times too narrow for {say(number.metric.split('@')[0].upper())}"
+    costs = ", ".join(dict.fromkeys(cost.method for cost in report.costs))
+    used = f"{', '.join(methods)} for operating points; {report.eer.method} for EER, {report.auc.method} for AUC"
+    narrow = " and ".join(
+        f"{ratio_text(number.naive_ratio)} times too narrow for {number.metric.split('@')[0].upper()}"
         for number in (point.far, point.frr)
         if number.naive_ratio is not None and number.naive_ratio >= 1.05
-    ]
-    if narrow:
-        dependence += f" On these data a naive interval is {' and '.join(narrow)}."
+    )
+    fixed = f"{WILSON}."
     if point.far.method.startswith("latent"):
         interval = point.far.number.interval("wilson", report.level)
-        fixed = FIXED.replace("{wilson}", WILSON).replace("{limits}", span(interval.low, interval.high))
-    used = f"{', '.join(methods)} for operating points; {report.eer.method} for EER, {report.auc.method} for AUC"
-    costs = ", ".join(dict.fromkeys(cost.method for cost in report.costs))
-    facts = [
-        ("Rates", RATES_PER_PERSON if report.weighting == "identities" else RATES),
-        ("Comparisons that share a person", dependence),
-        ("At a fixed threshold", fixed),
-        *([("The latent interval", LATENT)] if any(method.startswith("latent") for method in methods) else []),
-        ("Methods used here", f"{used}{f', {costs} for costs' if costs else ''}."),
-        ("What no method can see", UNSEEN),
-    ]
+        fixed = FIXED.format(span(interval.low, interval.high))
+    facts = {
+        "Rates": RATES_PER_PERSON if report.weighting == "identities" else RATES,
+        "Comparisons that share a person": DEPENDENCE
+        + (f" On these data a naive interval is {narrow}." if narrow else ""),
+        "At a fixed threshold": fixed,
+        "The latent interval": LATENT if any(method.startswith("latent") for method in methods) else "",
+        "Methods used here": f"{used}{f', {costs} for costs' if costs else ''}.",
+        "Differences between systems": "",
+        "What no method can see": UNSEEN,
+    }
     if report.systems is not None:
-        family = " One critical value serves all pairs of systems at an operating point (max-t)."
-        facts.insert(-1, ("Differences between systems", SYSTEMS + (family if len(report.systems.names) > 2 else "")))
-    words = {name: say(name.upper()) for name in ("far", "frr")}
-    words |= {name: say(f"false {name}") for name in ("accept", "reject")}
-    return [(heading, text.format(**words)) for heading, text in facts]
+        facts["Differences between systems"] = SYSTEMS + (FAMILY if len(report.systems.names) > 2 else "")
+    return [(heading, say(text)) for heading, text in facts.items() if text]
 
 
 def source_rows(source: Mapping[str, Any]) -> list[tuple[str, str]]:

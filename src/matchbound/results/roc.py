@@ -592,7 +592,7 @@ class RocCurve(Judged, Shown):
         from matchbound.show import figures, mpl
 
         draw = partial(mpl.draw, ax=ax)
-        histogram = partial(figures.score_histogram, self.tally.counted, bins)
+        histogram = partial(figures.score_histogram, self.tally.counted, self.recount.tally, bins)
         kinds: dict[str, Callable[[], Axes]] = {
             "det": lambda: mpl.plot_det(self, ax=ax, band=band, level=level, labels=label, mark=mark),
             "roc": lambda: mpl.plot_roc(self, ax=ax, band=band, level=level, labels=label),

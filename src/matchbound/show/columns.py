@@ -46,7 +46,7 @@ WRITERS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(RATES, percent),
     **dict.fromkeys(COUNTS, lambda value: count_text(int(value))),
     **dict.fromkeys(("variance", "far_variance", "frr_variance"), "{:.3g}".format),
-    **dict.fromkeys(("ratio", "ratio_low", "ratio_high"), ratio_text),
+    **dict.fromkeys(("ratio", "ratio_low", "ratio_high", "design_effect"), ratio_text),
     "p_value": p_text,
 }
 
@@ -87,18 +87,13 @@ def is_difference(record: Record) -> bool:
     return "rate_a" in record or record.get("what") == "gap" or str(record.get("metric", "")).startswith("difference")
 
 
-def written(field: str, record: Record) -> str:
-    """A field of a record in the unit of its metric."""
-    return points(record[field]) if is_difference(record) else value_text(str(record["metric"]), record[field])
-
-
 def with_interval(record: Record) -> str:
     """A number, and its interval on a line beneath; a dash where there is no interval."""
     low, high = record["low"], record["high"]
     if low is None:
         return "–"
     limits = points_span(low, high) if is_difference(record) else span_text(str(record["metric"]), low, high)
-    return f"{written('estimate', record)}\n{limits}"
+    return f"{cell('estimate', record)}\n{limits}"
 
 
 def counted(record: Record) -> str:
@@ -118,27 +113,25 @@ def pair_name(record: Record) -> str:
     return f"{record[one]} {MINUS} {record[two]}"
 
 
-def column(heading: str, field: str, write: Callable[[Any], str] = str, kind: Kind = "number", drop: int = 0) -> Column:
-    """The column of one field."""
-    return Column(heading, kind, drop, lambda record: write(record.get(field)))
+def column(
+    heading: str, field: str, write: Callable[[Any], str] | None = None, kind: Kind = "number", drop: int = 0
+) -> Column:
+    """The column of one field, written as its name says unless `write` writes it."""
+    return Column(heading, kind, drop, lambda record: write(record.get(field)) if write else cell(field, record))
 
 
-METRIC = column("metric", "metric", metric_name, "text")
+METRIC = column("metric", "metric", kind="text")
 NAMED = Column("metric", cell=name_text)
 PRIOR = column("prior", "prior", lambda prior: "–" if prior is None else f"{prior:.3g}")
-THRESHOLD = column("threshold", "threshold", threshold_text)
-LIMITS = tuple(Column(field, "number", cell=partial(written, field)) for field in ("estimate", "low", "high"))
+THRESHOLD = column("threshold", "threshold")
+LIMITS = tuple(column(field, field) for field in ("estimate", "low", "high"))
 COUNTED = Column("errors", "number", 1, counted)
 P_VALUE = column("p", "p_value", p_text)
 RATIO = Column(
     "Ratio", "number", 3, lambda r: f"{ratio_text(r['ratio'])}\n{ratio_span(r['ratio_low'], r['ratio_high'])}"
 )
 DIFFERS = Column("Differs", "number", cell=lambda r: "yes" if differs(r) else "not shown")
-RATE_COUNTS = (
-    column("errors", "errors", count_text),
-    column("comparisons", "comparisons", count_text),
-    column("deff", "design_effect", ratio_text, drop=1),
-)
+RATE_COUNTS = column("errors", "errors"), column("comparisons", "comparisons"), column("deff", "design_effect", drop=1)
 
 
 def number_table(records: Sequence[Record]) -> Table:
@@ -207,11 +200,11 @@ def table_of_records(records: Sequence[Record], title: str | None = None) -> Tab
     names = list(dict.fromkeys(key for record in records for key in record))
     shown = [name for name in names if any(record.get(name) is not None for record in records)]
     if len(records) == 1 and len(shown) > WIDE:
-        facts = [(name.replace("_", " "), _cell(name, records[0])) for name in shown]
+        facts = [(name.replace("_", " "), cell(name, records[0])) for name in shown]
         return replace(as_table(("", ""), facts, title), note=note)
     columns = [
         Column(name.replace("_", " "), _kind(name, records), 0 if name in (*OWN_UNIT, *RATES) else k,
-               partial(_cell, name))
+               partial(cell, name))
         for k, name in enumerate(shown)
     ]  # fmt: skip
     kept: list[Record] = list(records)
@@ -225,14 +218,14 @@ def _kind(name: str, records: Sequence[Record]) -> Kind:
     return "text" if any(isinstance(record.get(name), (str, bool, list, tuple)) for record in records) else "number"
 
 
-def _cell(name: str, record: Record) -> str:
+def cell(name: str, record: Record) -> str:
+    """A field of a record, written as its name and the metric of the record say."""
     value = record.get(name)
     if name == "metric" and isinstance(value, str) and " " not in value:
         return metric_name(value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         if name in OWN_UNIT:
-            rate = unit_of(str(record.get("metric", "far"))) == "rate"
-            return points(value) if is_difference(record) else percent(value) if rate else f"{value:.5g}"
+            return points(value) if is_difference(record) else value_text(str(record.get("metric", "far")), value)
         if name in WRITERS:
             return WRITERS[name](value)
     return plain_text(value)
@@ -283,7 +276,7 @@ def erring_table(metric: str, records: Sequence[Record], errors: int) -> Table:
     """The records of one kind of error, worst first; what is left out is said."""
     parts = ("identity", "instance") if any("instance_a" in r for r in records) else ("identity",)
     sides = [(part, side) for side in "ab" for part in parts]
-    columns = [column("score", "score", threshold_text)]
+    columns = [column("score", "score")]
     columns += [column(f"{x} {side}", f"{x}_{side}", str, "text", int(x == "instance")) for x, side in sides]
     note = f"All {count_text(errors)} errors, worst first." if errors else "No errors at this threshold."
     if len(records) < errors:
@@ -293,25 +286,19 @@ def erring_table(metric: str, records: Sequence[Record], errors: int) -> Table:
 
 def hubs_table(threshold: float, hubs: Sequence[Record], half: int) -> Table:
     """The enrolled people (identity, hits, share) who receive most false hits; `half` of them receive half."""
-    columns = (
-        column("identity", "identity", str, "text"),
-        column("hits", "hits", count_text),
-        column("share", "share", percent),
-    )
     who = "1 enrolled person receives" if half == 1 else f"{count_text(half)} enrolled people receive"
-    return table(hubs, columns, f"At threshold {threshold_text(threshold)}, {who} half of the false hits")
+    return table_of_records(hubs, f"At threshold {threshold_text(threshold)}, {who} half of the false hits")
 
 
 def sizes_table(curve: SearchCurve) -> Table:
     """FPIR in galleries of other sizes."""
-    limits = [column(heading, heading.lower(), percent) for heading in ("FPIR", "low", "high")]
-    columns = [column("enrolled", "size", count_text, "text"), *limits]
+    columns = [column("enrolled", "size", kind="text"), column("FPIR", "fpir"), *LIMITS[1:]]
     return table(curve.to_records(), columns, f"FPIR at {curve.at}, with {level_text(curve.level)} intervals.")
 
 
 def search_group_tables(records: Sequence[Record], gaps: Sequence[Record]) -> list[Table]:
     """Rates of groups of people searched for, and the gaps between groups in percentage points."""
-    group = column("group", "group", str, "text")
+    group = column("group", "group", kind="text")
     tables = [table(records, (group, NAMED, *LIMITS, replace(COUNTED, heading="searches")), "By group")]
     if gaps:
         note = f"{level_text(gaps[0]['level'])} intervals, each for its own pair of groups."
@@ -322,7 +309,7 @@ def search_group_tables(records: Sequence[Record], gaps: Sequence[Record]) -> li
 
 def search_comparison_table(records: Sequence[Record], names: tuple[str, str]) -> Table:
     """Two systems on the same searches; differences in percentage points."""
-    rates = column("A", "rate_a", percent), column("B", "rate_b", percent)
+    rates = column("A", "rate_a"), column("B", "rate_b")
     difference = replace(LIMITS[0], heading=f"A {MINUS} B, points")
     note = f"A is {names[0]}, B is {names[1]}; CMC is the share found, the others are errors."
     columns = (METRIC, *rates, difference, *LIMITS[1:], P_VALUE)

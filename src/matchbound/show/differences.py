@@ -39,19 +39,15 @@ from matchbound.show.terms import metric_name, say
 if TYPE_CHECKING:
     from matchbound.results.comparison import FamilyRow, SystemsTable
     from matchbound.results.groups import GroupRates
-    from matchbound.results.interval import Interval
     from matchbound.show.figures import Figure
 
-# Pairs of systems that a sentence lists by name; of more it tells the number.
-MOST_PAIRS = 6
 MOST_ROWS = 15
 # Differences between groups that are listed for each rate, the largest first, unless all are asked for.
 GAPS = 5
 METRICS: tuple[Literal["far", "frr"], ...] = ("far", "frr")
-LIMITS = ("low", "high", "level", "method")
 GROUP_FIELDS = (
-    "what", "metric", "group_a", "group_b", "estimate", *LIMITS, "errors", "comparisons", "identities", "variance",
-    "ratio", "ratio_low", "ratio_high", "p_value",
+    "what", "metric", "group_a", "group_b", "estimate", "low", "high", "level", "method", "errors", "comparisons",
+    "identities", "variance", "ratio", "ratio_low", "ratio_high", "p_value",
 )  # fmt: skip
 # Methods that have simultaneous intervals.
 SIMULTANEOUS = ("auto", "dyadic", "latent")
@@ -84,39 +80,20 @@ def comparison_records(
         for row in systems.differences(metric, level, method=method if method in known else "auto", **drawn):
             difference: Any = row.difference
             comparison = systems.comparisons[row.a, row.b]
-            at = comparison.target if difference.metric in ("frr@far", "far@frr") else None
-            same = any(note.code == "never-disagree" for note in difference.notes)
-            records.append(
-                {
-                    "metric": difference.metric,
-                    "a": row.a,
-                    "b": row.b,
-                    "threshold_a": difference.a.threshold,
-                    "threshold_b": difference.b.threshold,
-                    **{key: number(getattr(difference, key)) for key in ("rate_a", "rate_b", "estimate")},
-                    **_of_row(row),
-                    "variance": number(difference.variance),
-                    "matched": comparison.matched,
-                    "identities": comparison.n_identities,
-                    **({} if at is None else {"target": at}),
-                    **({"disagree": False} if same else {}),
-                    **weighted(comparison.a.far),
-                }
-            )
+            places = {f"threshold_{side}": getattr(difference, side).threshold for side in "ab"}
+            record = {"metric": difference.metric, "a": row.a, "b": row.b, **places, **_of_row(row)}
+            record |= {"metric": difference.metric, "matched": comparison.matched}
+            record |= {"identities": comparison.n_identities, **weighted(comparison.a.far)}
+            records.append(record | ({"target": comparison.target} if "@" in difference.metric else {}))
     return records
 
 
 def _of_row(row: FamilyRow) -> Record:
-    """The interval, the p-value and the ratio of a difference or gap."""
+    """A difference or gap with its interval, its p-value and its ratio."""
     ratio = row.difference.as_ratio()
     limits = ratio.interval("auto", row.interval.level)
-    return {
-        **_limits(row.interval),
-        "ratio": number(ratio.estimate),
-        "ratio_low": number(limits.low),
-        "ratio_high": number(limits.high),
-        "p_value": number(row.p_value),
-    }
+    own = {"ratio": ratio.estimate, "ratio_low": limits.low, "ratio_high": limits.high, "p_value": row.p_value}
+    return row.difference.record(row.interval) | {key: number(value) for key, value in own.items()}
 
 
 def group_records(rates: GroupRates, method: str = "auto", level: float = 0.95, **drawn: Any) -> list[Record]:
@@ -125,29 +102,25 @@ def group_records(rates: GroupRates, method: str = "auto", level: float = 0.95, 
     The intervals of rates are by `method`, one at a time; those of gaps are simultaneous over all pairs of groups, with
     critical values drawn by the ``rng`` among `drawn`.
     """
+
+    def of(what: str, metric: str, pair: tuple[str, str], record: Record) -> Record:
+        own = {**record, "what": what, "metric": metric, "group_a": pair[0], "group_b": pair[1]}
+        return {key: own.get(key) for key in GROUP_FIELDS}
+
     records = []
     for group, metric in product(rates.groups, METRICS):
         rate = rates.rate(metric, group)
-        limits = _limits(rate.interval(method, level)) if rate.comparisons else {}
-        counts = {"errors": rate.errors, "comparisons": rate.comparisons, "identities": rate.n_identities}
-        records.append(_group_record("within", rate, (group, group)) | limits | counts)
+        interval = rate.interval(method, level) if rate.comparisons else None
+        records.append(of("within", metric, (group, group), {**rate.record(interval), "identities": rate.n_identities}))
     for pair in combinations(rates.groups, 2):
         cell = rates.between(*pair)
-        counts = {"errors": cell.errors, "comparisons": cell.comparisons}
         if cell.comparisons:
-            records.append(_group_record("between", cell, pair) | _limits(cell.interval("auto", level)) | counts)
+            records.append(of("between", "far", pair, cell.record(cell.interval("auto", level))))
     gap_method = method if method in ("auto", "latent", "wilson") else "auto"
-    rows = [row for metric in METRICS for row in rates.gaps(metric, level, method=gap_method, rng=drawn.get("rng", 0))]
-    return records + [_group_record("gap", row.difference, (row.a, row.b)) | _of_row(row) for row in rows]
-
-
-def _group_record(what: str, rate: Any, groups: tuple[str, str]) -> Record:
-    own = {"what": what, "metric": rate.metric, "group_a": groups[0], "group_b": groups[1]}
-    return dict.fromkeys(GROUP_FIELDS) | own | {key: number(getattr(rate, key)) for key in ("estimate", "variance")}
-
-
-def _limits(interval: Interval) -> Record:
-    return {key: getattr(interval, key) for key in LIMITS}
+    for metric in METRICS:
+        rows = rates.gaps(metric, level, method=gap_method, rng=drawn.get("rng", 0))
+        records += [of("gap", metric, (row.a, row.b), _of_row(row)) for row in rows]
+    return records
 
 
 # Systems
@@ -176,8 +149,7 @@ def comparison_section(records: Sequence[Record], focus: Sequence[Record] = ()) 
         for far, key in ((False, "differences"), (True, "differences-far"))
         if (rows := [r for r in drawn if (r["metric"] == "far") == far])
     ]
-    lead = _at_thresholds(first, frr) if frr else _about_many(first) if many else _about_two(first[0])
-    return Section("systems", "", lead, figures=tuple(figures), tables=(_systems_table(shown, many),))
+    return Section("systems", "", _lead(first, frr), figures=tuple(figures), tables=(_systems_table(shown, many),))
 
 
 def without_fixed(records: Sequence[Record]) -> list[Record]:
@@ -206,20 +178,15 @@ def _metric(r: Mapping[str, Any]) -> str:
     return metric_name(str(r["metric"]).split("@")[0])
 
 
-def _opening(r: Mapping[str, Any]) -> str:
-    return f"{'By' if r['metric'] == 'eer' else 'At'} {place_name(r)},"
-
-
-def _better(r: Mapping[str, Any]) -> tuple[str, str]:
-    """The system with the lower rate, and the other."""
-    return (r["a"], r["b"]) if r["estimate"] < 0.0 else (r["b"], r["a"])
-
-
 def _evidence(r: Mapping[str, Any], among: str = "") -> str:
     """Of a difference: its size, its interval, and its p-value."""
-    shown = p_text(r["p_value"])
     limits = f"{level_text(r['level'])} interval {points_span(r['low'], r['high'])}{among}"
-    return f"{points(r['estimate'])} percentage points ({limits}, p {'' if shown[0] == '<' else '= '}{shown})"
+    return f"{points(r['estimate'])} percentage points ({limits}, {_p_value(r)})"
+
+
+def _p_value(r: Mapping[str, Any]) -> str:
+    shown = p_text(r["p_value"])
+    return f"p {shown}" if shown[0] == "<" else f"p = {shown}"
 
 
 def _frr_at(first: Record, records: Sequence[Record]) -> list[Record]:
@@ -229,64 +196,46 @@ def _frr_at(first: Record, records: Sequence[Record]) -> list[Record]:
     return [r for r in records if r["metric"] == "frr" and place_name(r) == place_name(first)]
 
 
-def _at_thresholds(far: Sequence[Record], frr: Sequence[Record]) -> str:
-    """Which system has the lower FAR and which the lower FRR; one of the two makes no system better."""
-    parts, ways = [], []
-    for rows in (far, frr):
-        lower = []
+def _lead(first: Sequence[Record], frr: Sequence[Record]) -> str:
+    """Which system has the lower rate, or that the data cannot tell.
+
+    At thresholds both rates are told: one of the two makes no system better.
+    """
+    opening = f"{'By' if first[0]['metric'] == 'eer' else 'At'} {place_name(first[0])},"
+    if len(first) == 1 and not frr:
+        return f"{opening} {_about_two(first[0])}"
+    clauses, ways = [], []
+    for rows in filter(None, (first, frr)):
+        lower: dict[str, list[str]] = {}
         for r in filter(differs, rows):
-            low, high = sorted((r["rate_a"], r["rate_b"]))
-            p = p_text(r["p_value"])
-            evidence = f"{percent(low)} against {percent(high)}, p {'' if p[0] == '<' else '= '}{p}"
-            lower.append(f"lower for {_better(r)[0]} than for {_better(r)[1]} ({evidence})")
+            better, worse = _ordered(r)
+            lower.setdefault(better[0], []).append(f"{worse[0]} ({better[1]} against {worse[1]}, {_p_value(r)})")
+        ways.append({(_ordered(r)[0][0], _ordered(r)[1][0]) for r in filter(differs, rows)})
+        told = "; ".join(f"lower for {name} than for {' and '.join(others)}" for name, others in lower.items())
         undecided = "cannot be told apart" + (" for any pair" if len(rows) > 1 else "")
-        parts.append(f"{_metric(rows[0])} {'is ' + '; '.join(lower) if lower else undecided}")
-        ways.append({_better(r) for r in filter(differs, rows)})
-    traded = any((worse, better) in ways[1] for better, worse in ways[0])
+        clauses.append(f"{_metric(rows[0])} {f'is {told}' if told else undecided}")
+    among = f" ({level_text(first[0]['level'])} intervals, simultaneous over {len(first)} pairs)"
+    traded = len(ways) > 1 and any((worse, better) in ways[1] for better, worse in ways[0])
     trade = " One error is traded for the other: equal FAR tells which system is better." if traded else ""
-    return f"{_opening(far[0])} {parts[0]}, and {parts[1]}{_simultaneous(far)}.{say(trade)}"
+    return f"{opening} {', and '.join(clauses)}{among if len(first) > 1 else ''}.{say(trade)}"
 
 
-def _simultaneous(rows: Sequence[Record]) -> str:
-    """What the intervals of several pairs are; nothing of one pair."""
-    return f" ({level_text(rows[0]['level'])} intervals, simultaneous over {len(rows)} pairs)" if len(rows) > 1 else ""
+def _ordered(r: Mapping[str, Any]) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Name and rate of the system with the lower rate, and of the other."""
+    one, two = ((r[side], percent(r[f"rate_{side}"])) for side in "ab")
+    return (one, two) if r["estimate"] < 0.0 else (two, one)
 
 
 def _about_two(r: Record) -> str:
-    name, a, b = _metric(r), r["a"], r["b"]
-    one, two = percent(r["rate_a"]), percent(r["rate_b"])
-    furthest = points(max(abs(r["low"]), abs(r["high"])))
-    if r.get("disagree") is False:
-        return (
-            f"{_opening(r)} nothing in the data tells {a} and {b} apart: {name} is {one} and {two}. A difference of "
-            f"{furthest} percentage points is still possible."
-        )
+    (better, lower), (worse, higher) = _ordered(r)
+    name, evidence = _metric(r), _evidence(r)
     if differs(r):
-        better, worse = _better(r)
-        lower, higher = (one, two) if r["estimate"] < 0.0 else (two, one)
-        return (
-            f"{_opening(r)} {better} is better: its {name} is {lower}, that of {worse} {higher}. The difference "
-            f"{a} {MINUS} {b} is {_evidence(r)}."
-        )
-    return (
-        f"{_opening(r)} the data cannot tell {a} and {b} apart: {name} is {one} and {two}, a difference of "
-        f"{_evidence(r)}. That does not make them equal: {furthest} points is possible too."
-    )
-
-
-def _about_many(rows: Sequence[Record]) -> str:
-    names = list(dict.fromkeys(name for r in rows for name in (r["a"], r["b"])))
-    sure = _simultaneous(rows)
-    decided = [r for r in rows if differs(r)]
-    if not decided:
-        return f"{_opening(rows[0])} the data cannot tell any two of the {len(names)} systems apart{sure}."
-    beaten = {name: [_better(r)[1] for r in decided if _better(r)[0] == name] for name in names}
-    lower = [f"lower for {name} than for {' and '.join(worse)}" for name, worse in beaten.items() if worse]
-    sentence = f"{_opening(rows[0])} {_metric(rows[0])} is {'; '.join(lower)}{sure}."
-    undecided = [f"{r['a']} and {r['b']}" for r in rows if not differs(r)]
-    if len(undecided) > MOST_PAIRS:
-        return f"{sentence} The other {len(undecided)} pairs cannot be told apart."
-    return sentence + (f" The data cannot tell apart {'; '.join(undecided)}." if undecided else "")
+        difference = f"The difference {pair_name(r)} is {evidence}."
+        return f"{better} is better: its {name} is {lower}, that of {worse} {higher}. {difference}"
+    furthest = points(max(abs(r["low"]), abs(r["high"])))
+    rates = f"{name} is {percent(r['rate_a'])} and {percent(r['rate_b'])}, a difference of {evidence}"
+    unknown = f"That does not make them equal: {furthest} points is possible too."
+    return f"the data cannot tell {r['a']} and {r['b']} apart: {rates}. {unknown}"
 
 
 def _systems_table(records: Sequence[Record], many: bool) -> Table:

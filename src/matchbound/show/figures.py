@@ -270,65 +270,45 @@ def without_outposts(scores: FloatArray) -> tuple[int, int]:
     return first, last
 
 
-def score_histogram(curve: CurveTally, bins: int = 64, count: Callable[[FloatArray], Tally] | None = None) -> Histogram:
+def score_histogram(curve: CurveTally, count: Callable[[FloatArray], Tally], bins: int = 64) -> Histogram:
     """Exact counts of scores between even edges, which leave out at most `OUTSIDE` of either kind at either end.
-
-    A curve with every step is counted between even edges. Of a curve with some points, `count` counts the comparisons
-    once more; without it, edges are at the points nearest to even ones, because only there the counts are known. Far
-    from where errors happen these are wide apart, which looks like a shelf.
 
     Parameters
     ----------
+    curve
+        Of the comparisons.
     count
         Counts the comparisons at thresholds.
+    bins
+        How many.
     """
     if bins < 2:
         raise UsageError(f"bins must be at least 2; got {bins!r}")
-    score, below, total = _below(curve)
-    ends, (low, high) = _ends(curve, score, below, total)
+    total = np.array([[curve.n_genuine], [curve.n_impostor]])
+    low, high = _score_ends(curve, total)
     if high - low <= 1e-9 * max(abs(high), 1e-300):  # one score, or scores all alike
         reach = max(abs(high), 1.0) / 2.0
         return Histogram(np.array([high - reach, high + reach]), total[0], total[1], 0)
     edges = np.linspace(low, high, bins + 1)
-    if curve.every_step:
-        right = np.searchsorted(score, edges, side="right") - 1
-        place = right if curve.distance else np.searchsorted(score, edges, side="left")
-        place[0], place[-1] = ends
-        below = below[:, np.clip(place, 0, score.size - 1)]
-    elif count is not None:
-        tally = count(edges)
-        matched = np.stack([curve.n_genuine - tally.genuine.errors.sum(axis=1), tally.impostor.errors.sum(axis=1) // 2])
-        below = matched if curve.distance else total - matched
-    else:
-        place = np.unique(np.abs(score[:, None] - edges[None, :]).argmin(axis=0))
-        edges, below = score[place], below[:, place]
-    genuine, impostor = np.diff(below, axis=1).astype(np.int64)
+    tally = count(edges)
+    matched = np.stack([curve.n_genuine - tally.genuine.errors.sum(axis=1), tally.impostor.errors.sum(axis=1) // 2])
+    genuine, impostor = np.abs(np.diff(matched, axis=1)).astype(np.int64)
     return Histogram(edges, genuine, impostor, int(total.sum() - genuine.sum() - impostor.sum()))
 
 
-def _below(curve: CurveTally) -> tuple[FloatArray, IntArray, IntArray]:
-    """Scores in increasing order, how many genuine and impostor comparisons lie below each, and all of them."""
-    score = curve.thresholds if curve.distance else curve.thresholds[::-1]
+def _score_ends(curve: CurveTally, total: IntArray) -> tuple[float, float]:
+    """The scores between which a histogram lies; `total` counts the comparisons of each kind, shape (2, 1)."""
     matched = np.stack([curve.n_genuine - curve.false_nonmatches, curve.false_matches])
-    total = np.array([[curve.n_genuine], [curve.n_impostor]])
-    return score, matched if curve.distance else (total - matched)[:, ::-1], total
-
-
-def _ends(
-    curve: CurveTally, score: FloatArray, below: IntArray, total: IntArray
-) -> tuple[tuple[int, int], tuple[float, float]]:
-    """The points of the curve between which a histogram lies, and its ends in the units of the scores."""
+    score = curve.thresholds if curve.distance else curve.thresholds[::-1]
+    below = matched if curve.distance else (total - matched)[:, ::-1]
     low = np.count_nonzero(below <= OUTSIDE * total, axis=1) - 1
     high = score.size - np.count_nonzero(below >= (1.0 - OUTSIDE) * total, axis=1)
-    first, last = max(int(low.min()), 0), min(int(high.max()), score.size - 1)
-    ends = [float(score[first]), float(score[last])]
     scores = score[1:] if curve.distance else score[:-1]  # the strictest threshold is not a score
-    inner = without_outposts(scores)
-    if inner[0] > 0 and scores[inner[0]] > ends[0]:
-        first, ends[0] = inner[0], float(scores[inner[0]])
-    if inner[1] < scores.size - 1 and scores[inner[1]] < ends[1]:
-        last, ends[1] = inner[1] + 1, float(scores[inner[1]])
-    return (first, last), (ends[0], ends[1])
+    first, last = without_outposts(scores)
+    ends = score[max(int(low.min()), 0)], score[min(int(high.max()), score.size - 1)]
+    lowest = np.nextafter(scores[first], -np.inf) if first > 0 else -np.inf
+    highest = np.nextafter(scores[last], np.inf) if last < scores.size - 1 else np.inf
+    return max(float(ends[0]), float(lowest)), min(float(ends[1]), float(highest))
 
 
 def det_figure(
