@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import matchbound as mb
+from conftest import run_json
 from matchbound.calls.comparison import compare
 from matchbound.calls.groups import by_group
 from matchbound.cli import main
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
-
-
-def no_constant(name: str) -> float:
-    raise AssertionError(f"{name} in JSON")
 
 
 @pytest.fixture(scope="module")
@@ -42,12 +38,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         )
         names.append(str(path))
     return names
-
-
-def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
-    assert main([*arguments, "--format", "json", "--quiet"]) == 0
-    document: dict = json.loads(capsys.readouterr().out, parse_constant=no_constant)
-    return document
 
 
 def test_compare_two(capsys: pytest.CaptureFixture[str], files: list[str]) -> None:
@@ -96,26 +86,6 @@ def test_compare_forms(capsys: pytest.CaptureFixture[str], files: list[str], tmp
     document = run_json(capsys, "compare", *files[:2], "--threshold", "0.9999")
     assert document["results"][0]["ratio"] is None
     assert document["results"][0]["ratio_high"] is None
-
-
-def test_compare_says_what_was_not_matched(
-    capsys: pytest.CaptureFixture[str], files: list[str], tmp_path: Path
-) -> None:
-    data = mb.read(files[1])
-    assert isinstance(data, mb.Embeddings)
-    part = tmp_path / "part.npz"
-    np.savez(
-        part,
-        embeddings=data.vectors[:60],
-        identity=data.identities[data.codes[:60]],
-        instance=np.asarray(data.instance)[:60],
-    )
-    assert main(["compare", files[0], str(part), "--threshold", "0.5"]) == 0
-    assert "12 of system 1" in capsys.readouterr().err
-    other = tmp_path / "other.npz"
-    np.savez(other, embeddings=data.vectors, identity=[f"q{i}" for i in data.codes], instance=np.asarray(data.instance))
-    assert main(["compare", files[0], str(other), "--threshold", "0.5"]) == 1
-    assert "in common" in capsys.readouterr().err
 
 
 def test_groups(capsys: pytest.CaptureFixture[str], files: list[str]) -> None:

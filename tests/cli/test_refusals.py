@@ -93,6 +93,12 @@ TABLE = [
     ("roc scores.csv --plot no/such/folder/det.png", 1, "cannot be written"),
     (f"{EVALUATE} --output .", 1, "cannot be written (it is a folder; name a file)"),
     (f"{EVALUATE} --output /", 1, "cannot be written (it is a folder; name a file)"),
+    *(
+        (f"{words} -o {place}/out.csv", 1, "out.csv: cannot be written (there is no folder")
+        for words in (EVALUATE, "protocol faces.npz --budget 20")
+        for place in ("missing", "people.csv")
+    ),
+    ("report scores.csv -o people.csv/out.html", 1, "out.html: cannot be written"),
     ("report scores.csv -o page.pdf", 2, ".pdf"),
     # what is read is not overwritten
     (f"{EVALUATE} -o scores.csv", 2, "overwritten"),
