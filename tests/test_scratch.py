@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from pyarrow import parquet
 
 from matchbound import scratch
@@ -32,64 +31,44 @@ def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     who = rng.integers(0, 40, (2, 3000))
     parquet.write_table(pa.table({"id_a": who[0], "id_b": who[1], "score": rng.normal(size=3000)}), table)
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", KILLED, str(table)], env={**os.environ, "TMPDIR": str(place)}, stdout=subprocess.PIPE
-        )
-        for _ in range(2)
-    ]
-    try:
+    words, where = [sys.executable, "-c", KILLED, str(table)], {**os.environ, "TMPDIR": str(place)}
+
+    def folders() -> int:
+        return sum(item.is_dir() for item in place.iterdir())
+
+    with contextlib.ExitStack() as stack:
+        running = [stack.enter_context(subprocess.Popen(words, env=where, stdout=subprocess.PIPE)) for _ in range(2)]
         for process in running:
-            assert process.stdout is not None
+            stack.callback(process.kill)
             assert process.stdout.readline() == b"counting\n"
-        assert len([item for item in place.iterdir() if item.is_dir()]) == 2
-        running[0].send_signal(signal.SIGKILL)
-        running[0].wait()
-        assert len([item for item in place.iterdir() if item.is_dir()]) == 2
-        with scratch.shared_folder(place):
-            pass
-        assert len([item for item in place.iterdir() if item.is_dir()]) == 1
-        running[1].send_signal(signal.SIGKILL)
-        running[1].wait()
-        scratch.sweep(place)
-        assert list(place.iterdir()) == []
-    finally:
-        for process in running:
-            process.kill()
-            process.wait()
-            assert process.stdout is not None
-            process.stdout.close()
+        for left in (2, 1):
+            assert folders() == left
+            running[left - 1].kill()
+            running[left - 1].wait()
+            assert folders() == left
+            with scratch.shared_folder(place):
+                assert folders() == left
+    assert list(place.iterdir()) == []
 
 
 def test_only_own_folders_are_removed(tmp_path: Path) -> None:
     """Neither a folder without a lock, nor what a link points to, nor a folder in use."""
-    kept = tmp_path / "matchbound-words-other"
-    kept.mkdir()
-    target = tmp_path / "target"
-    target.mkdir()
-    (tmp_path / "matchbound-words-link").symlink_to(target)
-    (tmp_path / "matchbound-words-link.lock").symlink_to(target)
-    (tmp_path / "matchbound-words-far").symlink_to(target)
+    kept, target = tmp_path / "matchbound-words-other", tmp_path / "target"
+    for folder in (kept, target):
+        folder.mkdir()
+    for name in ("link", "link.lock", "far"):
+        (tmp_path / f"matchbound-words-{name}").symlink_to(target)
     (tmp_path / "matchbound-words-far.lock").touch()
-    held, lock = scratch._locked(tmp_path)
-    lock.with_suffix("").mkdir()
-    scratch.sweep(tmp_path)
-    assert kept.is_dir()
-    assert target.is_dir()
-    assert lock.with_suffix("").is_dir()
-    os.close(held)
-    scratch.sweep(tmp_path)
-    assert not lock.exists()
-    assert not lock.with_suffix("").exists()
+    with scratch.shared_folder(tmp_path) as used:
+        scratch.sweep(tmp_path)
+        assert kept.is_dir()
+        assert target.is_dir()
+        assert Path(used).is_dir()
 
 
 def test_folders_are_left_nowhere(tmp_path: Path) -> None:
-    def stopped() -> None:
-        with scratch.shared_folder(tmp_path) as folder:
-            Path(folder, "x").touch()
-            assert len(list(tmp_path.iterdir())) == 2
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        stopped()
+    with contextlib.suppress(KeyboardInterrupt), scratch.shared_folder(tmp_path) as folder:
+        Path(folder, "x").touch()
+        assert len(list(tmp_path.iterdir())) == 2
+        raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == []

@@ -50,12 +50,12 @@ def test_the_group_of_one_side_takes_that_of_the_other(tmp_path: Path) -> None:
     assert [mb.read(path, group=name).group.tolist() for name in ("sex", "sex_a", "sex_b")] == [["f", "m", "f"]] * 3
 
 
-def test_first_lines_that_are_no_header(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("first", "match"), [("# made by vendor", "is a comment"), ("sep=,", "is a hint for Excel")])
+def test_first_lines_that_are_no_header(first: str, match: str, tmp_path: Path) -> None:
     path = tmp_path / "f.csv"
-    for first, match in (("# made by vendor 3.1", "is a comment: delete it"), ("sep=,", "is a hint for Excel")):
-        path.write_text(f"{first}\nid_a,id_b,score\na,b,1\n")
-        with pytest.raises(mb.DataError, match=match):
-            mb.read(path)
+    path.write_text(f"{first}\nid_a,id_b,score\na,b,1\n")
+    with pytest.raises(mb.DataError, match=match):
+        mb.read(path)
 
 
 HEAD = "match_weight,match_probability,unique_id_l,unique_id_r"
