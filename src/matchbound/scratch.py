@@ -21,17 +21,11 @@ from matchbound.errors import DataError
 MEMORY_BYTES = 4 << 30
 
 
-def room_for(shape: tuple[int, ...], dtype: DTypeLike = np.float32, in_memory: int | None = None) -> NDArray[Any]:
-    """An array to fill: in memory, or in a temporary file that is gone when the array is, where it is large.
-
-    Parameters
-    ----------
-    in_memory
-        Up to so many bytes it is in memory; by default `MEMORY_BYTES`.
-    """
+def room_for(shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> NDArray[Any]:
+    """An array to fill: in memory, or in a temporary file that is gone when the array is, where it is large."""
     kind = np.dtype(dtype)
     need = math.prod(shape) * kind.itemsize
-    if need <= (MEMORY_BYTES if in_memory is None else in_memory) or not need:
+    if need <= MEMORY_BYTES or not need:
         return np.empty(shape, dtype=kind)
     with tempfile.TemporaryFile(prefix="matchbound-") as stream:
         try:

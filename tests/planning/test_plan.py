@@ -54,9 +54,6 @@ def model_embeddings(size: int, instances: int, seed: int) -> mb.Embeddings:
     return mb.SyntheticModel(sizes=instances).sample(size, rng=seed)
 
 
-# ---- draws
-
-
 @pytest.mark.parametrize(
     ("p", "n", "m", "rho"),
     [(0.05, 40, 2, (0.12, 0.75)), (0.1, 30, 5, (0.0, 0.0)), (0.02, 60, 1, MIDDLE), (0.3, 25, 3, MIDDLE)],
@@ -109,9 +106,6 @@ def test_wilson_of_draws_is_the_interval_of_the_results() -> None:
     np.testing.assert_allclose(np.transpose(seen.wilson(0.05)), alone)
 
 
-# ---- the model of a planned study
-
-
 @settings(max_examples=15)
 @given(sizes=st.lists(st.integers(1, 4), min_size=3, max_size=6), seed=st.integers(0, 1000))
 def test_the_model_of_all_pairs_is_that_of_a_fit(sizes: list[int], seed: int) -> None:
@@ -124,7 +118,7 @@ def test_the_model_of_all_pairs_is_that_of_a_fit(sizes: list[int], seed: int) ->
         if metric == "frr" and max(sizes) < 2:
             continue
         fitted = fit_far(counted) if metric == "far" else fit_genuine(counted.genuine)
-        made = all_pairs(metric, instances, (0.1, 0.5))  # type: ignore[arg-type]
+        made = all_pairs(metric, instances, (0.1, 0.5))
         assert made.design == fitted.design
         assert made.effective_identities == pytest.approx(fitted.effective_identities)
         assert made.clusters.size.tolist() == fitted.clusters.size.tolist()
@@ -198,9 +192,6 @@ def test_limits_of_draws_in_which_nearly_everything_errs(metric: Any) -> None:
     assert (low <= high).all()
 
 
-# ---- the promise
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 @pytest.mark.parametrize("asked", [{"far": 0.05, "width": 0.06}, {"far": 0.02, "upper": 0.05}])
@@ -209,7 +200,7 @@ def test_plan_keeps_its_promise(asked: dict[str, float]) -> None:
 
     On real data: docs/studies/plan-real.csv.
     """
-    made = plan(**asked, settings=LatentSettings(assumed_identity=MIDDLE[0], assumed_pair=MIDDLE[1]))  # type: ignore[arg-type]
+    made = plan(**asked, settings=LatentSettings(assumed_identity=MIDDLE[0], assumed_pair=MIDDLE[1]))
     rng = np.random.default_rng(11)
     met = []
     for _ in range(60):
@@ -295,9 +286,6 @@ def test_claims() -> None:
     assert plan(far=0.1, upper=0.2, level=0.1, power=0.5).n_identities == 4, "such a bound lies below the rate"
 
 
-# ---- rules of thumb and clean results
-
-
 def test_rules_of_three_and_thirty() -> None:
     made = plan(far=1e-3, upper=2e-3)
     three, thirty = made.rules
@@ -341,7 +329,7 @@ def test_the_bound_without_errors_is_that_of_evaluate_on_decisions(people: int, 
             assert lowest["frr"] is None
             continue
         bound = getattr(mb.evaluate(data, threshold), metric).upper_bound()
-        clean = plan(upper=0.5, **{metric: 0.0}).without_errors(people, instances)  # type: ignore[arg-type]
+        clean = plan(upper=0.5, **{metric: 0.0}).without_errors(people, instances)
         assert clean["default"] == pytest.approx(bound, rel=1e-9)
         assert lowest[metric] == bound
         assert bound >= clean["independent"]
@@ -369,9 +357,6 @@ def test_identities_for_comparisons() -> None:
             assert n_comparisons("far", n, m) >= wanted
             assert n == 2 or n_comparisons("far", n - 1, m) < wanted
     assert identities_for("frr", 100, 3) == 34
-
-
-# ---- arguments, pictures, command line
 
 
 @pytest.mark.parametrize(

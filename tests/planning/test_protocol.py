@@ -37,12 +37,25 @@ def identity_of(sizes: list[int]) -> np.ndarray:
     return np.repeat(np.arange(len(sizes)), sizes)
 
 
+def rows_of(protocol: Protocol) -> list[tuple[int, int]]:
+    return [tuple(sorted(row)) for row in zip(protocol.first.tolist(), protocol.second.tolist(), strict=True)]
+
+
+def total_of(sizes: list[int]) -> int:
+    """All impostor comparisons."""
+    return (sum(sizes) ** 2 - sum(m * m for m in sizes)) // 2
+
+
+def check_that_instances_take_turns(protocol: Protocol, size: int) -> None:
+    used = np.bincount(np.concatenate([protocol.first, protocol.second]), minlength=protocol.identity.size)
+    for person in range(size):
+        mine = used[protocol.identity == person]
+        assert mine.max() - mine.min() <= 1
+
+
 def identity_pairs(protocol: Protocol) -> list[tuple[int, int]]:
     a, b = protocol.identity[protocol.first], protocol.identity[protocol.second]
     return list(zip(a.tolist(), b.tolist(), strict=True))
-
-
-# ---- the order of pairs
 
 
 @pytest.mark.parametrize("n", range(2, 26))
@@ -61,47 +74,33 @@ def test_order_visits_all_pairs_once_and_every_prefix_is_even(n: int) -> None:
             assert visits.max() - visits.min() <= 1
 
 
-# ---- the objective
+WORSE = {6: [6, 12]}
+"""Identities: budgets at which the literal rule overlaps more than it must; quoted in docs/explanation/protocol.md."""
 
 
 @pytest.mark.parametrize("n", range(2, 7))
 def test_overlap_is_the_least_there_is_at_every_budget(n: int) -> None:
-    best = naive_plan.least_overlap(n)
+    """The paper's Algorithm 1 taken literally misses the optimum at some budgets, and never beats this order."""
+    best, worse = naive_plan.least_overlap(n), []
     for budget in range(1, comb(n, 2) + 1):
         for order in ("given", "random"):
             protocol = design_protocol(np.arange(n), budget=budget, order=order, rng=3)
             assert len(protocol) == budget
             assert naive_plan.overlap(identity_pairs(protocol)) == best[budget]
-
-
-def test_the_papers_rule_is_not_always_optimal() -> None:
-    """Algorithm 1 taken literally misses the optimum for six identities at some budgets, and never beats this order."""
-    worse = {}
-    for n in range(2, 7):
-        best = naive_plan.least_overlap(n)
-        for budget in range(1, comb(n, 2) + 1):
-            greedy = naive_plan.overlap(naive_plan.greedy_pairs([1] * n, budget))
-            assert greedy >= best[budget]
-            if greedy > best[budget]:
-                worse.setdefault(n, []).append(budget)
-    assert worse == WORSE
-
-
-WORSE = {6: [6, 12]}
-"""Identities: budgets at which the literal rule overlaps more than it must; quoted in docs/explanation/protocol.md."""
+        greedy = naive_plan.overlap(naive_plan.greedy_pairs([1] * n, budget))
+        assert greedy >= best[budget]
+        worse += [budget] if greedy > best[budget] else []
+    assert worse == WORSE.get(n, [])
 
 
 @settings(max_examples=60, deadline=None)
 @given(sizes=SIZES, data=st.data())
 def test_visits_count_what_the_definition_counts(sizes: list[int], data: st.DataObject) -> None:
-    total = (sum(sizes) ** 2 - sum(m * m for m in sizes)) // 2
+    total = total_of(sizes)
     budget = data.draw(st.integers(1, total))
     protocol = design_protocol(identity_of(sizes), budget=budget, rng=budget)
     visits = Counter(i for pair in identity_pairs(protocol) for i in pair)
     assert protocol.visits.tolist() == [visits[i] for i in range(len(sizes))]
-
-
-# ---- the three examples of the paper's figure
 
 
 def test_figure_left_five_identities_with_one_instance() -> None:
@@ -120,8 +119,8 @@ def test_figure_middle_five_identities_with_two_instances() -> None:
     protocol = design_protocol(identity, budget=40, order="given")
     pairs = identity_pairs(protocol)
     assert [set(pair) for pair in pairs[:3]] == [{1, 2}, {3, 4}, {5, 1}]
-    rows = list(zip(protocol.first.tolist(), protocol.second.tolist(), strict=True))
-    assert len({frozenset(row) for row in rows}) == 40, "all comparisons, none twice"
+    rows = rows_of(protocol)
+    assert len(set(rows)) == 40, "all comparisons, none twice"
     instance_visits = np.zeros(10, dtype=int)
     for done, (first, second) in enumerate(rows, start=1):
         instance_visits[[first, second]] += 1
@@ -138,22 +137,19 @@ def test_figure_right_four_identities_with_one_instance_and_one_with_three() -> 
     pairs = identity_pairs(protocol)
     assert set(pairs[0]) == {1, 5}, "the largest identity comes first"
     assert {i for pair in pairs[:3] for i in pair} == {1, 2, 3, 4, 5}, "all identities before any again but one"
-    rows = list(zip(protocol.first.tolist(), protocol.second.tolist(), strict=True))
-    assert len({frozenset(row) for row in rows}) == 18
+    rows = rows_of(protocol)
+    assert len(set(rows)) == 18
     assert {i for row in rows[:10] for i in row} >= {4, 5, 6}, "the instances of the large one take turns"
-
-
-# ---- instances, genuine comparisons, budgets
 
 
 @settings(max_examples=80, deadline=None)
 @given(sizes=SIZES, data=st.data())
 def test_impostor_comparisons_are_different_and_nested(sizes: list[int], data: st.DataObject) -> None:
-    total = (sum(sizes) ** 2 - sum(m * m for m in sizes)) // 2
+    total = total_of(sizes)
     budget = data.draw(st.integers(1, total))
     seed = data.draw(st.integers(0, 5))
     protocol = design_protocol(identity_of(sizes), budget=budget, rng=seed)
-    rows = [tuple(sorted(row)) for row in zip(protocol.first.tolist(), protocol.second.tolist(), strict=True)]
+    rows = rows_of(protocol)
     assert len(set(rows)) == len(rows) == budget
     assert all(protocol.identity[i] != protocol.identity[j] for i, j in rows)
     whole = design_protocol(identity_of(sizes), budget=total, rng=seed)
@@ -161,17 +157,14 @@ def test_impostor_comparisons_are_different_and_nested(sizes: list[int], data: s
     assert np.array_equal(whole.second[:budget], protocol.second)
     if budget <= comb(len(sizes), 2):
         assert protocol.visits.max() - protocol.visits.min() <= 1
-        used = np.bincount(np.concatenate([protocol.first, protocol.second]), minlength=sum(sizes))
-        for person in range(len(sizes)):
-            mine = used[protocol.identity == person]
-            assert mine.max() - mine.min() <= 1
+        check_that_instances_take_turns(protocol, len(sizes))
 
 
 @settings(max_examples=40, deadline=None)
 @given(sizes=SIZES)
 def test_later_rounds_by_formula_and_by_walking(sizes: list[int]) -> None:
     """Both ways to go through identity pairs again give every comparison exactly once."""
-    total = (sum(sizes) ** 2 - sum(m * m for m in sizes)) // 2
+    total = total_of(sizes)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(protocol_module, "_WALK", -1)
         formula = design_protocol(identity_of(sizes), budget=total, rng=2)
@@ -179,8 +172,7 @@ def test_later_rounds_by_formula_and_by_walking(sizes: list[int]) -> None:
     walked = design_protocol(identity_of(sizes), budget=total, rng=2)
     assert np.array_equal(formula.first[: len(part)], part.first)
     for made in (formula, walked):
-        rows = {frozenset(row) for row in zip(made.first.tolist(), made.second.tolist(), strict=True)}
-        assert len(rows) == total
+        assert len(set(rows_of(made))) == total
     assert np.array_equal(identity_pairs(formula), identity_pairs(walked)), "only instances differ"
 
 
@@ -195,7 +187,7 @@ def test_genuine_comparisons_are_spread_over_identities(sizes: list[int], data: 
         return
     budget = data.draw(st.integers(1, total))
     protocol = design_protocol(identity_of(sizes), budget=budget, kind="genuine", rng=1)
-    rows = [tuple(sorted(row)) for row in zip(protocol.first.tolist(), protocol.second.tolist(), strict=True)]
+    rows = rows_of(protocol)
     assert len(set(rows)) == budget
     assert all(protocol.identity[i] == protocol.identity[j] and i != j for i, j in rows)
     got = protocol.visits
@@ -208,10 +200,7 @@ def test_genuine_comparisons_are_spread_over_identities(sizes: list[int], data: 
     open_ones = capacity > got
     if open_ones.any():
         assert got.max() - got[open_ones].min() <= 1, "nobody is two ahead of somebody who has comparisons left"
-    used = np.bincount(np.concatenate([protocol.first, protocol.second]), minlength=sum(sizes))
-    for person in range(len(sizes)):
-        mine = used[protocol.identity == person]
-        assert mine.max() - mine.min() <= 1
+    check_that_instances_take_turns(protocol, len(sizes))
 
 
 def test_genuine_comparisons_start_with_the_largest_identities() -> None:
@@ -259,9 +248,6 @@ def test_ten_million_comparisons_of_a_hundred_thousand_identities() -> None:
     assert set(np.unique(protocol.visits)) == {200}
 
 
-# ---- scores and files
-
-
 def embeddings(names: bool = False, seed: int = 0) -> Embeddings:
     rng = np.random.default_rng(seed)
     identity = np.array(["ann", "bob, jr", "cem", "dée"])[np.repeat(np.arange(4), [3, 2, 1, 2])]
@@ -284,10 +270,9 @@ def test_scores_are_those_of_the_pairs() -> None:
 def test_scores_need_the_same_rows() -> None:
     data = embeddings()
     shown = data.identities[data.codes]
-    with pytest.raises(DataError, match="same instances"):
-        score_protocol(design_protocol(shown[:5], budget=2), data)
-    with pytest.raises(DataError, match="row 0 shows bob, jr"):
-        score_protocol(design_protocol(np.roll(shown, 4), budget=2), data)
+    for other, match in ((shown[:5], "same instances"), (np.roll(shown, 4), "row 0 shows bob, jr")):
+        with pytest.raises(DataError, match=match):
+            score_protocol(design_protocol(other, budget=2), data)
     with pytest.raises(UsageError, match="same instances"):
         design_protocol(shown, budget=2) + design_protocol(shown[:5], budget=2)
 
@@ -302,12 +287,11 @@ def test_files_come_back(tmp_path: Path, ending: str, names: bool) -> None:
     assert protocol.write(path, score_protocol(protocol, data)) == path
     assert [p.name for p in tmp_path.iterdir()] == [path.name], "no temporary file stays behind"
     back = read(path)
-    assert [str(v) for v in back.identities[back.a]] == shown[protocol.first].tolist()
-    assert [str(v) for v in back.identities[back.b]] == shown[protocol.second].tolist()
     table = csv.read_csv(path) if ending == "csv" else parquet.read_table(path)
     named = np.arange(len(data)) if data.instance is None else data.instance
-    assert table["instance_a"].to_pylist() == named[protocol.first].tolist()
-    assert table["instance_b"].to_pylist() == named[protocol.second].tolist()
+    for side, rows, codes in (("a", protocol.first, back.a), ("b", protocol.second, back.b)):
+        assert [str(label) for label in back.identities[codes]] == shown[rows].tolist()
+        assert table[f"instance_{side}"].to_pylist() == named[rows].tolist()
     assert np.array_equal(back.score, score_protocol(protocol, data).score)
 
 
@@ -318,9 +302,6 @@ def test_files_that_cannot_be(tmp_path: Path) -> None:
         protocol.write(tmp_path / "protocol.txt")
     with pytest.raises(DataError, match="cannot be written"):
         protocol.write(tmp_path / "nowhere" / "protocol.csv")
-
-
-# ---- intervals from protocol data
 
 
 def test_wilson_covers_on_protocol_data() -> None:

@@ -175,9 +175,6 @@ def test_bias_of_two_levels_for_frr_by_enumeration(instances: int) -> None:
     assert told == pytest.approx(expected / (variance / size))
 
 
-# ---- every item of the paper, and where it is
-
-
 ITEMS = ROOT / "docs" / "explanation" / "paper.md"
 
 

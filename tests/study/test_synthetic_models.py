@@ -95,6 +95,6 @@ def test_truth_does_not_depend_on_instances() -> None:
         (lambda: SyntheticModel(wolf_strength=-1.0), "wolf_strength"),
     ],
 )
-def test_wrong_arguments(make, match: str) -> None:  # type: ignore[no-untyped-def]
+def test_wrong_arguments(make, match: str) -> None:
     with pytest.raises(mb.UsageError, match=match):
         make()
