@@ -207,7 +207,7 @@ class Group:
             self.limits[level] = [(float(low), float(high)) for low, high in found.T]
 
     def moments(self, k: int) -> GroupMoments:
-        return moments(self.rates[k].unit, self.rates[k].metric)
+        return moments(self.rates[k].unit)
 
     def variance(self, k: int) -> float:
         """As `GroupRates` has it: without bias, not below what pairs say alone, nor below one error."""
@@ -283,13 +283,13 @@ def counted(half: Half, sizes: tuple[int, int], rng: np.random.Generator) -> dic
         impostor = ImpostorTally(
             pairs.sum(axis=1), one.sum(axis=2), int((pairs**2).sum()), (one * pairs).sum((1, 2)), (one**2).sum((1, 2))
         )
-        made["far"].append([moments(rate_of_part(impostor, k, people), "far") for k in range(len(FAR))])
+        made["far"].append([moments(rate_of_part(impostor, k, people)) for k in range(len(FAR))])
         np.fill_diagonal(scores, np.inf)
         missed = np.add.reduceat(np.add.reduceat(scores[None] < half.frr[:, None, None], starts, 1, int), starts, 2)
         genuine = GenuineTally(m * (m - 1) // 2, missed[:, np.arange(m.size), np.arange(m.size)] // 2)
         if genuine.comparisons.any():
             people = effective_number(genuine.comparisons)
-            made["frr"].append([moments(rate_of_part(genuine, k, people), "frr") for k in range(len(FRR))])
+            made["frr"].append([moments(rate_of_part(genuine, k, people)) for k in range(len(FRR))])
     return made
 
 

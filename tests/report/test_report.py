@@ -16,12 +16,13 @@ import naive_report
 from matchbound.calls.evaluate import roc
 from matchbound.counting.sources import recount_of
 from matchbound.counts.curve import CurveTally, curve_of_tally
+from matchbound.counts.tally import GenuineTally
 from matchbound.report import render
 from matchbound.report.make import data_digest, make_report
 from matchbound.report.page import Point, Report, Stated, make_slider
 from matchbound.results.roc import RocCurve
 from matchbound.show.figures import score_histogram, spread_points
-from matchbound.stats.variance import contributions
+from matchbound.stats.variance import Contributions, contributions, rate_of_part
 from strategies import comparisons, tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -53,7 +54,7 @@ def test_contributions_equal_their_naive_twin(metric: str, rows: list, distance:
     data = comparisons(rows, distance)
     counted = mb.tally(data, [0.1])
     part = counted.impostor if metric == "far" else counted.genuine
-    found = contributions(part.errors[0], part.comparisons, part.ends)
+    found = contributions(rate_of_part(part, 0, 1.0))
     expected = naive_report.parts(rows, 0.1, metric, distance)
     total = sum(item.excess**2 for item in expected.values())
     for i, name in enumerate(counted.identities):
@@ -69,19 +70,21 @@ def test_contributions_equal_their_naive_twin(metric: str, rows: list, distance:
 
 def test_the_shares_of_frr_make_its_variance(report: Report, demo: mb.Embeddings) -> None:
     rate = mb.evaluate(demo, 0.62).frr
-    part = rate.tally.genuine
-    found = contributions(part.errors[0], part.comparisons, 1)
-    assert (found.excess**2).sum() / part.comparisons.sum() ** 2 == pytest.approx(rate.variance, rel=1e-12)
+    found = contributions(rate.unit)
+    assert (found.excess**2).sum() / rate.comparisons**2 == pytest.approx(rate.variance, rel=1e-12)
     assert found.share.sum() == pytest.approx(1.0)
     assert np.array_equal(report.drivers[1][1].share, found.share)
 
 
 def test_how_few_make_half() -> None:
-    found = contributions(np.array([9, 0, 0, 0]), np.array([10, 10, 10, 10]), 1)
+    def of(errors: list[int], comparisons: list[int]) -> Contributions:
+        return contributions(rate_of_part(GenuineTally(np.array(comparisons), np.array([errors])), 0, 4.0))
+
+    found = of([9, 0, 0, 0], [10, 10, 10, 10])
     assert found.how_many_make(0.5) == 1
     assert found.largest(2)[0] == 0
     assert found.how_many_make(1.0) == 4
-    even = contributions(np.array([1, 1]), np.array([5, 5]), 1)
+    even = of([1, 1], [5, 5])
     assert even.how_many_make(0.5) == 0
     assert even.largest(3).size == 0
 

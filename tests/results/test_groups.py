@@ -397,7 +397,7 @@ def test_a_residual_of_nothing_is_nothing() -> None:
     for total in range(1, 60):
         for wrong in range(total + 1):
             tally = GenuineTally(np.array([total]), np.array([[wrong]]))
-            assert float(moments(rate_of_part(tally, 0, 1.0), "frr").clustered) == 0.0
+            assert float(moments(rate_of_part(tally, 0, 1.0)).clustered) == 0.0
 
 
 def test_gaps_that_lean_on_one_person_are_named() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -13,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
+from matchbound.calls.evaluate import raise_notes, threshold_grid
 from matchbound.counting.recount import EXACT_COMPARISONS, Source, rank_scores, tally_comparisons
 from matchbound.counting.run import Executor, Progress, RunOptions
 from matchbound.counting.sources import AnySource, recount_of
@@ -21,7 +21,7 @@ from matchbound.counts.tally import JointTally, Tally, join
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.matching import Matched, match
-from matchbound.errors import DataError, MatchboundWarning, UsageError, argument, check_rate, named
+from matchbound.errors import DataError, UsageError, argument, check_rate, named
 from matchbound.notes import Note
 from matchbound.readers.read import Readable, in_memory
 from matchbound.results.comparison import Comparison, IdentityDifference, RateDifference, SystemDifference, SystemsTable
@@ -70,16 +70,7 @@ class Where:
         """One threshold for each of so many systems; NaN where none is given."""
         if self.threshold is None:
             return np.full(size, np.nan)
-        try:
-            grid = np.array(self.threshold, dtype=np.float64)
-        except (TypeError, ValueError):
-            text = f"threshold must be a number or one number for each system; got {self.threshold!r}"
-            raise UsageError(text) from None
-        grid = np.full(size, float(grid)) if grid.ndim == 0 else grid
-        if grid.shape != (size,) or np.isnan(grid).any():
-            text = f"give one {argument('threshold')} for all systems, or {size}, one for each; got {self.threshold!r}"
-            raise UsageError(text)
-        return grid
+        return threshold_grid(self.threshold, size)
 
 
 def compare(
@@ -133,8 +124,7 @@ def compare(
     options = RunOptions(workers, executor, progress)
     table = compare_points([a, b], [Where(threshold, far, frr)], weighting, options)[0]
     result = replace(table.comparisons["1", "2"], names=names, warnings=table.warnings)
-    for text in result.warnings:
-        warnings.warn(text, MatchboundWarning, stacklevel=2)
+    raise_notes(result.warnings)
     return result
 
 
@@ -178,8 +168,7 @@ def compare_all(
     """
     options = RunOptions(workers, executor, progress)
     table = compare_points(systems, [Where(threshold, far, frr)], weighting, options)[0]
-    for text in table.warnings:
-        warnings.warn(text, MatchboundWarning, stacklevel=2)
+    raise_notes(table.warnings)
     return table
 
 
@@ -235,19 +224,20 @@ class Reading:
 
     @staticmethod
     def of(curve: CurveTally, metric: str, target: float | None) -> Reading:
-        from matchbound.stats.curve.influence import curve_slopes
+        from matchbound.stats.curve.influence import curve_slopes, rate_shares
         from matchbound.stats.curve.rates import crossing, index_at_far, index_at_frr
 
-        crossed = crossing(curve.far, curve.frr)
-        k = crossed.index
-        if target is not None:
-            k = index_at_far(curve.far, target) if metric == "frr@far" else index_at_frr(curve.frr, target)
-        slope, at = float(curve_slopes(curve, np.array([k]))[0]), float(curve.thresholds[k])
         if target is None:
-            return Reading(metric, crossed.estimate, at, 1.0 / (1.0 + slope), slope / (1.0 + slope))
-        if metric == "frr@far":
-            return Reading(metric, float(curve.frr[k]), at, 1.0, slope)
-        return Reading(metric, float(curve.far[k]), at, 1.0 / slope if slope > 0.0 else 0.0, 1.0)
+            crossed = crossing(curve.far, curve.frr)
+            k, estimate = crossed.index, crossed.estimate
+        elif metric == "frr@far":
+            k = index_at_far(curve.far, target)
+            estimate = float(curve.frr[k])
+        else:
+            k = index_at_frr(curve.frr, target)
+            estimate = float(curve.far[k])
+        shares = (float(share[0]) for share in rate_shares(metric, curve_slopes(curve, np.array([k]))))
+        return Reading(metric, estimate, float(curve.thresholds[k]), *shares)
 
 
 class _Systems:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Unpack, overload
 
 import numpy as np
@@ -16,7 +16,7 @@ from matchbound.counts.curve import sorted_curve, unit_curve
 from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.errors import OTHER_WORDS, MatchboundWarning, UsageError, named
+from matchbound.errors import OTHER_WORDS, MatchboundWarning, UsageError, argument, named
 from matchbound.notes import Note
 from matchbound.readers.read import Readable
 from matchbound.results.rates import WEIGHTINGS, ErrorRates, ErrorRatesSeries, error_rates, few_identities
@@ -116,7 +116,7 @@ def evaluate(
     if far is not None:
         data = source_of(data)
         threshold = roc(data, workers=options.workers, executor=options.executor).at_far(far).threshold
-        warnings.warn(CHOSEN_HERE, MatchboundWarning, stacklevel=2)
+        raise_notes((CHOSEN_HERE,))
     elif threshold is None:
         if threshold_from is None:
             raise UsageError("give a threshold, or threshold_from=… to choose one on other data")
@@ -124,25 +124,18 @@ def evaluate(
         threshold = roc(development, workers=options.workers).threshold_at(criterion)
         if shared := _people_of_both(development, data):
             text = f"{shared} people are in both sets: the threshold was chosen on people who are tested with it, and "
-            note = Note("threshold-from-same-people", text + "intervals take it as chosen on others")
-            warnings.warn(note, MatchboundWarning, stacklevel=2)
-    grid = _thresholds(threshold)
+            raise_notes((Note("threshold-from-same-people", text + "intervals take it as chosen on others"),))
+    grid = threshold_grid(threshold)
     weighting = named(weighting, WEIGHTINGS, "weighting")
     source = source_of(data)
     recount = recount_of(source, options.workers, options.executor)
     counted = recount.tally(grid, pairs=True if weighting == "identities" else pairs, options=options)
     series = ErrorRatesSeries(error_rates(counted, source.findings(), recount, weighting))
-    for text in series.warnings:
-        warnings.warn(text, MatchboundWarning, stacklevel=2)
+    raise_notes(series.warnings)
     return series[0] if np.ndim(threshold) == 0 else series
 
 
-def roc(
-    data: AnySource | Readable,
-    *,
-    weighting: str = "comparisons",
-    **run: Unpack[RunArguments],
-) -> RocCurve:
+def roc(data: AnySource | Readable, *, weighting: str = "comparisons", **run: Unpack[RunArguments]) -> RocCurve:
     """The curve of a matcher: FAR and FRR at every threshold, with everything that intervals need.
 
     Parameters
@@ -176,17 +169,12 @@ def roc(
     recount = recount_of(source, options.workers, options.executor).for_curve(every=weighting == "identities")
     counted = recount.curve(options)
     notes = (*source.findings(), *few_identities(counted.n_identities))
-    for text in notes:
-        warnings.warn(text, MatchboundWarning, stacklevel=2)
+    raise_notes(notes)
     return RocCurve(unit_curve(sorted_curve(counted)) if weighting == "identities" else counted, recount, notes)
 
 
 def tally(
-    data: AnySource | Readable,
-    thresholds: ArrayLike,
-    *,
-    pairs: bool | None = None,
-    **run: Unpack[RunArguments],
+    data: AnySource | Readable, thresholds: ArrayLike, *, pairs: bool | None = None, **run: Unpack[RunArguments]
 ) -> Tally:
     """The sufficient statistics of the data at some thresholds.
 
@@ -211,8 +199,7 @@ def tally(
     >>> (counted.impostor.errors.sum(axis=1) // 2).tolist()
     [1173, 189]
     """
-    grid = _thresholds(thresholds)
-    options = run_options(run)
+    grid, options = threshold_grid(thresholds), run_options(run)
     recount = recount_of(source_of(data), options.workers, options.executor)
     return recount.tally(grid, pairs=pairs, options=options)
 
@@ -227,6 +214,12 @@ def run_options(run: RunArguments) -> RunOptions:
     return RunOptions(**run)
 
 
+def raise_notes(notes: Iterable[Note]) -> None:
+    """Raise notes as warnings of whoever called the function that calls this one."""
+    for note in notes:
+        warnings.warn(note, MatchboundWarning, stacklevel=3)
+
+
 def _people_of_both(one: AnySource, two: AnySource) -> int:
     """How many identities stand in both sets; 0 where they are not named, or lie on disk."""
     named_in = [
@@ -237,14 +230,14 @@ def _people_of_both(one: AnySource, two: AnySource) -> int:
     return len(named_in[0] & named_in[1]) if len(named_in) == 2 else 0
 
 
-def _thresholds(threshold: Any) -> FloatArray:
+def threshold_grid(threshold: Any, systems: int | None = None) -> FloatArray:
+    """Thresholds as an array: one, or several; of so many systems, one for all of them or one for each."""
     try:
         grid = np.array(threshold, dtype=np.float64)
     except (TypeError, ValueError):
-        raise UsageError(f"threshold must be a number or a sequence of numbers; got {threshold!r}") from None
-    if grid.ndim > 1 or grid.size == 0:
-        raise UsageError(f"threshold must be one number or a plain sequence of them; got shape {grid.shape}")
-    grid = grid.reshape(-1)
-    if np.isnan(grid).any():
-        raise UsageError("threshold holds NaN; a threshold must be a number")
-    return grid
+        grid = np.empty(0)
+    if grid.ndim > 1 or not grid.size or np.isnan(grid).any() or (systems and grid.ndim and grid.size != systems):
+        wanted = f"give one {argument('threshold')} for all systems, or {systems}, one for each"
+        wanted = wanted if systems else "threshold must be a number, or a plain sequence of numbers"
+        raise UsageError(f"{wanted}; got {threshold!r}")
+    return np.full(systems, float(grid)) if systems and not grid.ndim else grid.reshape(-1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from matchbound.arraytypes import BoolArray
-from matchbound.calls.evaluate import roc
+from matchbound.calls.evaluate import raise_notes, roc
 from matchbound.counting.recount import Recount
 from matchbound.counting.run import Executor, Progress, RunOptions
 from matchbound.counting.sources import AnySource, recount_of, source_of
 from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.errors import DataError, MatchboundWarning, UsageError, argument, check_number
+from matchbound.errors import DataError, UsageError, argument, check_number
 from matchbound.notes import Note
 from matchbound.readers.people import groups_of, with_groups
 from matchbound.readers.read import Readable, read
@@ -132,8 +131,7 @@ def by_group(
     if by_identity:
         sums = replace(group_sums(unit_tally(whole, [0]), codes, len(parts)), counted=sums)
     result = GroupRates(parts, float(grid[0]), overall, sums, small, tuple(dict.fromkeys(notes)))
-    for text in result.warnings:
-        warnings.warn(text, MatchboundWarning, stacklevel=2)
+    raise_notes(result.warnings)
     return result
 
 

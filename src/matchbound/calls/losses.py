@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
+from matchbound.calls.evaluate import raise_notes
 from matchbound.counting.recount import Source
 from matchbound.counting.sources import AnySource, source_of
 from matchbound.data.comparisons import Comparisons
-from matchbound.errors import DataError, MatchboundWarning, UsageError, check_rate
+from matchbound.errors import DataError, UsageError, check_rate
 from matchbound.readers.read import Readable, in_memory
 from matchbound.results.costs import MeanLoss, scores_wanted
 from matchbound.results.rates import few_identities
@@ -76,8 +75,7 @@ def mean_loss(data: AnySource | Readable, loss: str | Loss, *, prior: float | No
         support=(low, np.inf),
         warnings=(*source.findings(), *few_identities(n_identities)),
     )
-    for note in result.warnings:
-        warnings.warn(note, MatchboundWarning, stacklevel=2)
+    raise_notes(result.warnings)
     return result
 
 

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
-from matchbound.counting.run import RunOptions
+from matchbound.calls.evaluate import raise_notes, run_options
+from matchbound.counting.run import RunArguments
 from matchbound.counting.search import DEPTH, Fuse, SearchJob, make_job, search_all
-from matchbound.counts.tally import union_of_labels
 from matchbound.data.candidates import Candidates
 from matchbound.data.embeddings import Embeddings
-from matchbound.data.labels import as_labels, as_text
-from matchbound.errors import DataError, MatchboundWarning, UsageError, check_whole
+from matchbound.data.labels import as_labels, as_text, encode
+from matchbound.errors import DataError, UsageError, check_whole
 from matchbound.metrics import METRICS
 from matchbound.notes import Note
 from matchbound.results.claims import Claim, Statement
@@ -28,9 +26,6 @@ from matchbound.results.number import Number
 from matchbound.results.searches import Gallery, RateAtSize, Searches, SearchRate, gallery_named
 from matchbound.show.records import Record
 from matchbound.stats.searches import slope_at
-
-if TYPE_CHECKING:
-    from matchbound.counting.run import Executor, Progress
 
 Protocol = Literal["auto", "separate", "rotating"]
 # Scores this close to a perfect one are looked at: is it the same vector?
@@ -65,11 +60,7 @@ def search(
     protocol: Protocol = "auto",
     failed_enrolments: ArrayLike | None = None,
     failed_probes: ArrayLike | None = None,
-    workers: int | None = None,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_every: float = 30.0,
+    **run: Unpack[RunArguments],
 ) -> Searches:
     """Search a gallery with every probe (1:N), and keep what rates and their intervals need.
 
@@ -91,7 +82,7 @@ def search(
         Identities that should have been enrolled and gave no template. They count as enrolled; searches for them miss.
     failed_probes
         Whom failed probes show, one per search: that of an enrolled person is a miss, any other returns nobody.
-    workers, executor, progress, checkpoint, checkpoint_every
+    run
         As for `evaluate`.
 
     Returns
@@ -117,7 +108,7 @@ def search(
     """
     if protocol not in ("auto", "separate", "rotating"):
         raise UsageError(f"protocol must be 'auto', 'separate' or 'rotating'; got {protocol!r}")
-    group = None
+    group, options = None, run_options(run)
     if isinstance(gallery, Candidates):
         if probes is not None:
             raise UsageError("candidate lists are searches already; give them alone")
@@ -131,7 +122,7 @@ def search(
         labels, codes, shown, own = _people(gallery, probes, failed_enrolments, failed_probes)
         depth = max(2, min(int(candidates) + 1, labels.size))
         job = make_job(gallery, probes, codes, own[: len(probes)], int(labels.size), fuse, depth)
-        best = search_all(job, RunOptions(workers, executor, progress, checkpoint, checkpoint_every))
+        best = search_all(job, options)
         notes = [note.about("gallery") for note in gallery.findings()]
         notes += [note.about("probes") for note in probes.findings()]
         notes += _repeated(job, *best)
@@ -155,8 +146,7 @@ def search(
         every_note.append(ROTATING)
     if not np.any(lists.own >= 0):
         every_note.append(NO_MATES)
-    for note in every_note:
-        warnings.warn(note, MatchboundWarning, stacklevel=2)
+    raise_notes(every_note)
     return Searches(lists, rotating, tuple(every_note), group)
 
 
@@ -190,27 +180,20 @@ def _people(
 
     Failed searches come last; the position of people who are not enrolled is −1.
     """
-    labels, codes = gallery.identities, gallery.codes
-    if failed_enrolments is not None:
-        missing = np.unique(as_labels(failed_enrolments, "failed_enrolments"))
-        labels, mine, theirs = union_of_labels(gallery.identities, missing)
-        both = np.intersect1d(mine, theirs)
-        if both.size:
-            raise DataError(
-                f"{labels[both[0]]} is in failed_enrolments and has a template in the gallery ({both.size} such people)"
-            )
-        codes = mine[codes].astype(np.int64)
-    shown = probes.identities[probes.codes]
-    if failed_probes is not None:
-        extra = as_labels(failed_probes, "failed_probes")
-        if (extra.dtype.kind in "iu") != (shown.dtype.kind in "iu"):
-            extra, shown = as_text(extra), as_text(shown)
-        shown = np.concatenate([shown, extra])
-    if (labels.dtype.kind in "iu") != (shown.dtype.kind in "iu"):
-        shown, (labels, place) = as_text(shown), np.unique(as_text(labels), return_inverse=True)
-        codes = place.astype(np.int64).reshape(-1)[codes]
-    at = np.minimum(np.searchsorted(labels, shown), labels.size - 1)
-    return labels, codes, shown, np.where(labels[at] == shown, at, -1).astype(np.int64)
+    missing, extra = (
+        probes.identities[:0] if labels is None else as_labels(labels, name)
+        for labels, name in ((failed_enrolments, "failed_enrolments"), (failed_probes, "failed_probes"))
+    )
+    every, (enrolled, failed, tried, lost) = encode(gallery.identities, missing, probes.identities, extra)
+    both = np.intersect1d(enrolled, failed)
+    if both.size:
+        raise DataError(
+            f"{every[both[0]]} is in failed_enrolments and has a template in the gallery ({both.size} such people)"
+        )
+    people, shown = np.union1d(enrolled, failed), np.concatenate([tried[probes.codes], lost])
+    position = np.full(every.size, -1, dtype=np.int64)
+    position[people] = np.arange(people.size)
+    return every[people], position[enrolled][gallery.codes], every[shown], position[shown]
 
 
 def _repeated(job: SearchJob, mate: FloatArray, holder: IntArray, score: FloatArray) -> list[Note]:
@@ -343,7 +326,7 @@ def search_records(
             number: Any = METRICS[each["metric"]].read["searches"](found, each)
             number._must_be_defined()
         except DataError as missing:
-            warnings.warn(Note("not-countable", str(missing)), MatchboundWarning, stacklevel=2)
+            raise_notes((Note("not-countable", str(missing)),))
             nothing = {"threshold": None, "estimate": None, **limits_record(None), "level": level}
             records.append({**nothing, "gallery": found.gallery_size, "target": target, **each})
         else:

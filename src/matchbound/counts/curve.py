@@ -20,9 +20,6 @@ from matchbound.counts.cells import tally_of_rows
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally
 from matchbound.errors import DataError, UsageError, argument
 
-# The m_ij of tables of more comparisons than this are not kept.
-MANY_ROWS = 1_000_000
-
 
 @dataclass(frozen=True, eq=False)
 class CurveSums:
@@ -245,7 +242,7 @@ class SortedCurve(CurveTally):
     def tally_at(self, points: IntArray) -> Tally:
         return tally_of_rows(
             self.a, self.b, self.row_similarity, self.thresholds[points], self.identities, self.distance,
-            instances=self.instances, compared=self.a.size <= MANY_ROWS,
+            instances=self.instances,
         )  # fmt: skip
 
     def summed(

@@ -215,14 +215,6 @@ class Tally:
         )
 
 
-def union_of_labels(mine: LabelArray, theirs: LabelArray) -> tuple[LabelArray, IntArray, IntArray]:
-    """Sorted union of two sorted label arrays, and where each of the two went."""
-    if (mine.dtype.kind in "iu") != (theirs.dtype.kind in "iu"):
-        mine, theirs = (part.astype(np.str_) if part.dtype.kind in "iu" else part for part in (mine, theirs))
-    labels = np.union1d(mine, theirs)
-    return labels, np.searchsorted(labels, mine), np.searchsorted(labels, theirs)
-
-
 def pair_moments(
     compared: PairTable | AllPairs, erred: tuple[PairTable, ...], n_identities: int
 ) -> tuple[int, IntArray, IntArray]:

@@ -42,7 +42,7 @@ from matchbound.results.searches import Searches
 from matchbound.show.figures import score_histogram
 from matchbound.show.section import Document
 from matchbound.show.terms import Terms
-from matchbound.stats.variance import Contributions, contributions
+from matchbound.stats.variance import contributions
 
 if TYPE_CHECKING:
     from matchbound.counting.run import Executor, Progress
@@ -283,7 +283,7 @@ def make_report(
             slider=make_slider(curve, level, method, points, focus, eer.index),
             band=curve.band(level, method="latent" if latent else "influence"),
             histogram=score_histogram(curve.tally.counted, curve.recount.tally),
-            drivers=tuple((rate, _contributions(rate)) for rate in (rates.far, rates.frr)),
+            drivers=tuple((rate, contributions(rate.unit)) for rate in (rates.far, rates.frr)),
             provenance=provenance,
             show_labels=show_labels,
             costs=tuple(settings.stated(cost) for cost in costs),
@@ -349,16 +349,6 @@ def _groups(
         records = group_records(rates, method, settings.level, **settings.drawing)
     notes = [note for note in rates.warnings if note not in curve.warnings and note.code != "one-instance"]
     return replace(rates, warnings=tuple(notes)), tuple(records)
-
-
-def _contributions(rate: Rate) -> Contributions:
-    """What each identity adds to the variance of a rate."""
-    part = rate.tally.part(rate.metric)
-    units: Any = part.errors[rate.index], part.comparisons
-    if rate.weighting == "identities":
-        unit = rate.unit
-        units = unit.excess + unit.estimate * unit.partners, unit.partners  # shares of errors, and units
-    return contributions(units[0], units[1], part.ends)
 
 
 def _targets(far: Sequence[float] | float | None, curve: RocCurve) -> list[float]:

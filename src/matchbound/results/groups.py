@@ -29,7 +29,7 @@ from matchbound.results.rates import ErrorRates, Rate
 from matchbound.show.shown import Shown
 from matchbound.stats import gaps as stats
 from matchbound.stats.differences import mover, mover_ratio, softened
-from matchbound.stats.dyadic import DyadicSums, effective_number
+from matchbound.stats.dyadic import effective_number
 from matchbound.stats.families import Largest, Rng, permuted_frr, thrown_far, within_groups
 from matchbound.stats.intervals import effective_n, t_quantile, wilson
 
@@ -122,7 +122,7 @@ class GroupGap(Gap):
 
     @cached_property
     def moments(self) -> tuple[stats.GroupMoments, stats.GroupMoments]:
-        return stats.moments(self.a.unit, self.metric), stats.moments(self.b.unit, self.metric)
+        return stats.moments(self.a.unit), stats.moments(self.b.unit)
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -402,7 +402,7 @@ class GroupRates(Judged, Groups):
         for group, rate, sign in ((group_a, a, 1.0), (group_b, b, -1.0)):
             if not rate.comparisons:
                 raise DataError(f"group {group} has no comparisons for {metric.upper()}")
-            sums = _sums(rate)
+            sums = rate.unit.sums
             place = np.searchsorted(self.overall.far.tally.identities, rate.tally.identities)
             moved[place] += sign * sums.influence
             # Without bias, at least what identity pairs say alone, and at least that of one error.
@@ -485,14 +485,6 @@ class GroupRates(Judged, Groups):
         people = np.array([rate.effective_identities for rate in rates])
         within = within_groups([rate.tally.impostor for rate in rates], people)
         return thrown_far(within, n_resamples=n_resamples, rng=rng)
-
-
-def _sums(rate: Rate) -> DyadicSums:
-    unit = rate.unit
-    moved, none = unit.excess / unit.units, np.zeros(unit.excess.size)
-    return (
-        DyadicSums(none, moved, unit.within / unit.units**2) if rate.metric == "far" else DyadicSums(moved, none, 0.0)
-    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,7 +57,7 @@ from matchbound.stats.failures import (
     square_of_logarithm,
 )
 from matchbound.stats.intervals import agresti_coull, effective_n, fallback_wilson, jeffreys, t_quantile, wald, wilson
-from matchbound.stats.linkage import LinkageCounts, f1_of, f1_sums, half_sums, precision_of, precision_sums
+from matchbound.stats.linkage import Decisions, f1_of, f1_sums, precision_of, precision_sums
 from matchbound.stats.resampling import BOOTSTRAPS
 from matchbound.stats.variance import UnitRate, jackknife, pooled_rate, residual_sums, unit_rate, unit_tally
 
@@ -305,7 +305,7 @@ class Rate(Number):
             factor, least = bias_factor(self.metric, self.effective_identities), self.kind.least
             need = f"the bias correction needs more than {least} effective identities; there are "
             self._finite(factor, f"{need}{self.effective_identities:.3g}")
-            return factor * self.variance if self.weighting == "comparisons" else self.unit.without_bias(self.metric)
+            return factor * self.variance if self.weighting == "comparisons" else self.unit.without_bias()
         if kind == "jackknife":
             value = jackknife(self.tally.part(self.metric), self.index)
             return self._finite(value, "one identity takes part in every comparison; nothing is left without it")
@@ -467,22 +467,6 @@ NOT_BY_PERSON = Note(
 )
 
 
-def linkage_counts(tally: Tally, k: int) -> LinkageCounts:
-    impostor, genuine = tally.impostor, tally.genuine
-    squares = (float(value) / 2.0 for value in (impostor.sum_nn[k], impostor.sum_nm[k], impostor.sum_mm))
-    by_identity = (genuine.errors[k], genuine.comparisons, impostor.errors[k], impostor.comparisons)
-    return LinkageCounts(*by_identity, _partners(tally), *squares)
-
-
-def _partners(tally: Tally) -> IntArray:
-    """With how many other identities each was compared; where pairs were not kept, with all that take part."""
-    compared, size = tally.impostor.compared, tally.n_identities
-    if compared is not None:
-        return compared.units().by_identity(size)
-    taking_part = tally.impostor.comparisons > 0
-    return np.where(taking_part, np.count_nonzero(taking_part) - 1, 0).astype(np.int64)
-
-
 def refuse_partial(recount: Recount | None, what: str) -> None:
     """Raise where the labels cover a part of the scored pairs: true pairs without a label are not counted as missed."""
     if any(note.code == PARTIAL_LABELS for note in labels_notes(recount)):
@@ -577,12 +561,12 @@ class AtThreshold(OfBothRates):
         return np.array([self.far.units_erred]), np.array([self.frr.units_erred])
 
     @cached_property
-    def counts(self) -> LinkageCounts:
-        return linkage_counts(*self.far.counted)
+    def counts(self) -> Decisions:
+        return Decisions(*self.far.counted)
 
     @cached_property
     def effective_identities(self) -> float:
-        return effective_number(self.counts.genuine)
+        return effective_number(self.counts.tally.genuine.comparisons)
 
     def _fields(self) -> dict[str, Any]:
         return counted_fields(self.threshold, self.far.tally.n_identities, self.variance)
@@ -617,9 +601,7 @@ class LinkageMeasure(AtThreshold):
     @cached_property
     def sums(self) -> DyadicSums:
         """The residuals of the logit."""
-        if self.metric == "precision":
-            return precision_sums(self.counts, self.given_prior is None)
-        return f1_sums(self.counts, self.given_prior)
+        return (precision_sums if self.metric == "precision" else f1_sums)(self.counts, self.given_prior)
 
     @property
     def logit_variance(self) -> float:
@@ -666,7 +648,7 @@ class HalfTotalError(AtThreshold):
 
     @cached_property
     def sums(self) -> DyadicSums:
-        return half_sums(self.counts)
+        return (self.far.unit.sums * 0.5).plus(self.frr.unit.sums * 0.5)
 
 
 def _one_minus(method: str, recall: Recall, ask: Ask) -> Limits:

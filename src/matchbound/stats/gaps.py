@@ -104,9 +104,9 @@ def group_moments(
     return GroupMoments(*(np.asarray(value, dtype=np.float64) for value in values))
 
 
-def moments(rate: UnitRate, metric: str) -> GroupMoments:
+def moments(rate: UnitRate) -> GroupMoments:
     """Of a rate: of comparisons, of identity pairs (FAR) or of identities (FRR)."""
-    squares, far = float(rate.partners @ rate.partners), metric == "far"
+    squares, far = float(rate.partners @ rate.partners), rate.metric == "far"
     clustered = rate.within if far else float(without_leverage(rate.excess, rate.partners / rate.units).sum())
     r = float(rate.excess @ rate.excess) if far else None
     return group_moments(rate.estimate, rate.units, rate.identities, squares, rate.sharing, clustered, r, rate.alone)

@@ -18,57 +18,36 @@ from dataclasses import dataclass
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.counts.tally import Tally
 from matchbound.stats.dyadic import DyadicSums
 
 
 @dataclass(frozen=True, eq=False)
-class LinkageCounts:
-    """Decisions at one threshold by identity.
+class Decisions:
+    """Decisions about comparisons, or units of them, at the k-th threshold of a tally."""
 
-    - misses, genuine, shape (G,): e_i of g_i genuine comparisons that did not match.
-    - matched, impostor, shape (G,): S_i of m_i impostor comparisons that matched; one counts at both of its identities.
-    - partners, shape (G,): with how many other identities each was compared.
-    - nn, nm, mm: Σ n_ij², Σ n_ij·m_ij and Σ m_ij² over unordered pairs of identities.
-    """
-
-    misses: IntArray
-    genuine: IntArray
-    matched: IntArray
-    impostor: IntArray
-    partners: IntArray
-    nn: float
-    nm: float
-    mm: float
-
-    @property
-    def total(self) -> float:
-        """T."""
-        return float(self.genuine.sum())
-
-    @property
-    def impostor_total(self) -> float:
-        """N."""
-        return float(self.impostor.sum()) / 2.0
+    tally: Tally
+    k: int
 
     @property
     def missed(self) -> float:
         """FN."""
-        return float(self.misses.sum())
+        return float(self.tally.genuine.errors[self.k].sum())
 
     @property
     def false_matches(self) -> float:
         """FP."""
-        return float(self.matched.sum()) / 2.0
+        return float(self.tally.impostor.errors[self.k].sum()) / 2.0
 
     @property
     def hits(self) -> float:
         """TP."""
-        return self.total - self.missed
+        return self.tally.genuine.total - self.missed
 
     @property
     def prevalence(self) -> float:
         """T/(T + N), the share of genuine comparisons."""
-        return self.total / (self.total + self.impostor_total)
+        return self.tally.genuine.total / (self.tally.genuine.total + self.tally.impostor.total)
 
 
 def precision_of(far: FloatArray | float, frr: FloatArray | float, prior: float) -> FloatArray:
@@ -85,49 +64,40 @@ def f1_of(far: FloatArray | float, frr: FloatArray | float, prior: float) -> Flo
     return np.asarray(2.0 * true / (2.0 * true + wrong))
 
 
-def precision_sums(counts: LinkageCounts, by_sample: bool) -> DyadicSums:
-    """Residuals of logit precision by identity; TP, FP > 0; `by_sample`: at the sample's prevalence, itself random."""
-    hits, false = counts.hits, counts.false_matches
-    own = _centred(counts.genuine - counts.misses, counts.genuine, by_sample) / hits
-    shared, square = _between(counts, by_sample)
-    return DyadicSums(own, -shared / false, square / false**2)
+def precision_sums(counts: Decisions, prior: float | None) -> DyadicSums:
+    """Residuals of logit precision by identity, at a prior or (None) at the sample's prevalence; TP and FP > 0."""
+    found, _, between = _residuals(counts, prior is None)
+    return (found * (1.0 / counts.hits)).plus(between * (-1.0 / counts.false_matches))
 
 
-def f1_sums(counts: LinkageCounts, prior: float | None) -> DyadicSums:
+def f1_sums(counts: Decisions, prior: float | None) -> DyadicSums:
     """Residuals of the logit of F1 by identity, at a prior or (None) at the sample's prevalence; TP and FP + FN > 0."""
-    by_sample = prior is None
-    weight_g = 1.0 if prior is None else prior / counts.total
-    weight_i = 1.0 if prior is None else (1.0 - prior) / counts.impostor_total
+    weight_g = 1.0 if prior is None else prior / counts.tally.genuine.total
+    weight_i = 1.0 if prior is None else (1.0 - prior) / counts.tally.impostor.total
     wrong = weight_i * counts.false_matches + weight_g * counts.missed
-    own = _centred(counts.genuine - counts.misses, counts.genuine, by_sample) / counts.hits
-    own = own - weight_g * _centred(counts.misses, counts.genuine, by_sample) / wrong
-    shared, square = _between(counts, by_sample)
-    scale = weight_i / wrong
-    return DyadicSums(own, -scale * shared, scale**2 * square)
+    found, missed, between = _residuals(counts, prior is None)
+    return (found * (1.0 / counts.hits)).plus(missed * (-weight_g / wrong)).plus(between * (-weight_i / wrong))
 
 
-def half_sums(counts: LinkageCounts) -> DyadicSums:
-    """Residuals of (FAR + FRR)/2 by identity."""
-    own = _centred(counts.misses, counts.genuine, False) / (2.0 * counts.total)
-    shared, square = _between(counts, False)
-    scale = 1.0 / (2.0 * counts.impostor_total)
-    return DyadicSums(own, scale * shared, scale**2 * max(square, 0.0))
-
-
-def _centred(count: IntArray, comparisons: IntArray, by_sample: bool) -> FloatArray:
-    """Counts of genuine comparisons by identity, less what is expected, shape (G,)."""
-    total = float(count.sum())
+def _residuals(counts: Decisions, by_sample: bool) -> tuple[DyadicSums, DyadicSums, DyadicSums]:
+    """Of the numbers of hits, of misses and of false matches: counts less what is expected of each."""
+    genuine, impostor, k = counts.tally.genuine, counts.tally.impostor, counts.k
+    g, misses, matched, false = genuine.comparisons, genuine.errors[k], impostor.errors[k], counts.false_matches
+    none = np.zeros(g.size)
     if by_sample:
-        return np.where(comparisons > 0, count - total / count.size, 0.0)
-    return np.asarray(count - total / float(comparisons.sum()) * comparisons)
+        own = [np.where(g > 0, count - float(count.sum()) / g.size, 0.0) for count in (g - misses, misses)]
+        made = _partners(counts.tally)
+        p, expected = false / (g.size * (g.size - 1) / 2.0), (2.0 * false, float(made.sum()))
+    else:
+        own = [count - float(count.sum()) / float(g.sum()) * g for count in (g - misses, misses)]
+        made, p, expected = impostor.comparisons, false / impostor.total, (impostor.sum_nm[k], impostor.sum_mm)
+    square = (float(impostor.sum_nn[k]) - 2.0 * p * float(expected[0]) + p * p * float(expected[1])) / 2.0
+    return DyadicSums(own[0], none, 0.0), DyadicSums(own[1], none, 0.0), DyadicSums(none, matched - p * made, square)
 
 
-def _between(counts: LinkageCounts, by_sample: bool) -> tuple[FloatArray, float]:
-    """(S_i less what is expected, Σ_{i<j} of the square of n_ij less what is expected)."""
-    false, size = counts.false_matches, counts.matched.size
-    if by_sample:
-        mean = false / (size * (size - 1) / 2.0)
-        compared = float(counts.partners.sum()) / 2.0
-        return counts.matched - mean * counts.partners, counts.nn - 2.0 * mean * false + mean * mean * compared
-    p = false / counts.impostor_total
-    return counts.matched - p * counts.impostor, counts.nn - 2.0 * p * counts.nm + p * p * counts.mm
+def _partners(tally: Tally) -> IntArray:
+    """With how many other identities each was compared; where pairs were not kept, with all that take part."""
+    if tally.impostor.compared is not None:
+        return tally.impostor.compared.units().by_identity(tally.n_identities)
+    taking_part = tally.impostor.comparisons > 0
+    return np.where(taking_part, np.count_nonzero(taking_part) - 1, 0).astype(np.int64)

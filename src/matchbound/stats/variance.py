@@ -25,7 +25,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.tally import AllPairs, ImpostorTally, JointTally, Part, Tally, exact_dot, join
-from matchbound.stats.dyadic import bias_factor, effective_number
+from matchbound.stats.dyadic import DyadicSums, bias_factor, effective_number
 
 
 def residual_sums(part: Part, k: int) -> tuple[Any, Any]:
@@ -93,6 +93,7 @@ class UnitRate:
     - identities: how many equal identities weigh as much; where every identity counts once, those that take part.
     """
 
+    metric: str
     units: int
     estimate: float
     variance: float
@@ -107,11 +108,18 @@ class UnitRate:
     def people(self) -> int:
         return int(np.count_nonzero(self.partners))
 
-    def without_bias(self, metric: str) -> float:
+    @property
+    def sums(self) -> DyadicSums:
+        """The residuals of the rate by identity."""
+        moved, none = self.excess / self.units, np.zeros(self.excess.size)
+        if self.metric == "frr":
+            return DyadicSums(moved, none, 0.0)
+        return DyadicSums(none, moved, self.within / self.units**2)
+
+    def without_bias(self) -> float:
         """Without the bias of the plug-in, FAR's not below what pairs say alone; 0 with too few identities."""
-        factor = bias_factor(metric, self.identities)
-        floor = self.within / float(self.units) ** 2 if metric == "far" else 0.0
-        return max(self.variance * factor, floor) if np.isfinite(factor) else 0.0
+        factor = bias_factor(self.metric, self.identities)
+        return max(self.variance * factor, self.sums.pair_square) if np.isfinite(factor) else 0.0
 
 
 def pooled_rate(tally: Tally, metric: str, k: int) -> UnitRate:
@@ -127,9 +135,9 @@ def unit_rate(part: Part, k: int) -> UnitRate:
 
 def rate_of_part(part: Part, k: int, identities: float, alone: float = 1.0) -> UnitRate:
     """The rate of comparisons or units of one kind, with their effective number of identities."""
-    made = part.comparisons.astype(np.float64)
+    made, metric = part.comparisons.astype(np.float64), "far" if part.ends == 2 else "frr"
     if not part.total:
-        return UnitRate(0, math.nan, math.nan, 1.0, 0.0, np.zeros(made.size), np.zeros(made.size), 0.0, 0.0)
+        return UnitRate(metric, 0, math.nan, math.nan, 1.0, 0.0, np.zeros(made.size), np.zeros(made.size), 0.0, 0.0)
     p = float(part.errors[k].sum() / part.comparisons.sum())
     r, q = residual_sums(part, k)
     within, sharing = float(r), 0.0
@@ -137,7 +145,7 @@ def rate_of_part(part: Part, k: int, identities: float, alone: float = 1.0) -> U
         within, sharing = float(q) / 2.0, float(made @ made) - float(part.sum_mm)
     whole = part.errors.dtype.kind != "f"
     excess = _excess(part.errors[k], part.comparisons) if whole else part.errors[k] - p * made
-    return UnitRate(part.total, p, plug_in(part, k), alone, sharing, made, excess, within, identities)
+    return UnitRate(metric, part.total, p, plug_in(part, k), alone, sharing, made, excess, within, identities)
 
 
 def unit_tally(tally: Tally, places: Sequence[int]) -> Tally:
@@ -215,11 +223,8 @@ class Contributions:
         return min(int(np.searchsorted(ranked, part * (1.0 - 1e-12))) + 1, int(ranked.size))
 
 
-def contributions(errors: IntArray | FloatArray, comparisons: IntArray | FloatArray, ends: int) -> Contributions:
-    """Shares of the variance by identity, each comparison counted at `ends` identities: e_i of g_i, or S_i of m_i."""
-    total, wrong = float(comparisons.sum()), float(errors.sum())
-    excess = np.asarray(errors - (wrong / total * comparisons if total else 0.0), dtype=np.float64)
-    squares = excess * excess
-    left = total / ends - comparisons
-    without = np.divide(wrong / ends - errors, left, out=np.full(errors.size, np.nan), where=left > 0.0)
-    return Contributions(excess, squares / max(float(squares.sum()), 1e-300), without)
+def contributions(rate: UnitRate) -> Contributions:
+    """Shares of the variance by identity."""
+    squares, left = rate.excess**2, rate.units - rate.partners
+    moved = np.divide(rate.excess, left, out=np.full(left.size, np.nan), where=left > 0.0)
+    return Contributions(rate.excess, squares / max(float(squares.sum()), 1e-300), rate.estimate - moved)

@@ -134,7 +134,7 @@ def of_units(model: LatentModel, rates: Sequence[UnitRate]) -> LatentModel:
     rate = rates[0]
     units = float(rate.units)
     seen = np.array([1.0 - one.estimate if model.mirrored else one.estimate for one in rates])
-    variance = np.array([one.without_bias(model.metric) for one in rates])
+    variance = np.array([one.without_bias() for one in rates])
     kept = (variance > 0.0) & (seen * units >= 1.0)
     return replace(
         model,
