@@ -17,7 +17,7 @@ from conftest import DATA, golden_table
 from matchbound import results
 from matchbound.calls.losses import mean_loss
 from matchbound.results.costs import PRESETS
-from matchbound.stats.budget import ANGLES, integrated_limits, limit_tables
+from matchbound.stats.budget import ANGLES, RateModels, integrated_limits
 from matchbound.stats.costs import calibrate, capped
 from strategies import Row, comparisons, tables
 
@@ -187,8 +187,11 @@ def test_no_error_at_all_has_an_upper_limit() -> None:
 class Shifted:
     """Limits that are easy to compute by hand: rates moved by a share of the deviate on the logit scale."""
 
-    def __init__(self, comparisons: float) -> None:
-        self.comparisons = comparisons
+    def __init__(self, comparisons: float, u: float) -> None:
+        self.comparisons, self.u = comparisons, u
+
+    def deviate(self, level: float, side: str) -> float:
+        return self.u
 
     def limit(self, errors: np.ndarray, deviate: np.ndarray, upper: np.ndarray) -> np.ndarray:
         rate = (np.asarray(errors, dtype=float) + 0.5) / (self.comparisons + 1.0)
@@ -201,10 +204,10 @@ def test_integrated_limits_equal_a_fine_sum(deviate: float) -> None:
     """Tables of limits at a few counts and deviates are as good as limits found one by one: within 1%."""
     rng = np.random.default_rng(5)
     own, other = np.sort(rng.normal(3.0, 2.0, 300)), np.sort(rng.normal(-3.0, 2.0, 5000))
-    far, frr = Shifted(5000), Shifted(300)
+    far, frr = Shifted(5000, deviate), Shifted(300, deviate)
     llr, genuine = np.concatenate([own, other]), np.repeat([1.0, 0.0], [300, 5000])
     order = np.argsort(llr)
-    tables = limit_tables((far, frr), (deviate, deviate))
+    tables = RateModels(far, frr).tables(0.95, "two-sided")  # type: ignore[arg-type]
     low, high = integrated_limits(tables, llr[order], genuine[order], 1.0 - genuine[order])
     for upper, made in ((False, low), (True, high)):
         values = []

@@ -406,7 +406,7 @@ class TestFit:
         model = fit_far(tally, at)
         assert model.comparisons == whole.comparisons
         assert (model.effective_identities, model.shown_by) == (whole.effective_identities, 60.0)
-        one, two = with_own_variance(whole, at).limits(x), model.limits(x)
+        one, two = with_own_variance(whole, at.impostor).limits(x), model.limits(x)
         assert (two.low, two.high) == pytest.approx((one.low, one.high), rel=0.15)
 
     def test_it_covers_on_its_own_model(self):

@@ -12,11 +12,11 @@ from typing import Literal
 import numpy as np
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
-from matchbound.calls.evaluate import raise_notes, threshold_grid
+from matchbound.calls.evaluate import raise_notes, threshold_grid, weighted_curve
 from matchbound.counting.recount import EXACT_COMPARISONS, Source, rank_scores, tally_comparisons
 from matchbound.counting.run import Executor, Progress, RunOptions
 from matchbound.counting.sources import AnySource, recount_of
-from matchbound.counts.curve import CurveTally, sorted_curve, unit_curve
+from matchbound.counts.curve import CurveTally
 from matchbound.counts.tally import JointTally, Tally, join
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
@@ -260,9 +260,8 @@ class _Systems:
         """Numbers of the curve of a system; those that are not known yet are read from one curve."""
         new = [target for target in targets if (i, target) not in self.readings]
         if new:
-            curve = self.recounts[i].for_curve(every=self.weighting == "identities").curve(self.options)
-            if self.weighting == "identities":
-                curve = unit_curve(sorted_curve(curve))
+            recount = self.recounts[i].for_curve(every=self.weighting == "identities")
+            curve = weighted_curve(recount, self.weighting, self.options)
             self.readings |= {(i, target): Reading.of(curve, *target) for target in new}
         return [self.readings[i, target] for target in targets]
 

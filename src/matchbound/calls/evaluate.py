@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray
+from matchbound.counting.recount import Recount
 from matchbound.counting.run import RunArguments, RunOptions
 from matchbound.counting.sources import AnySource, recount_of, source_of
-from matchbound.counts.curve import sorted_curve, unit_curve
+from matchbound.counts.curve import CurveTally, unit_curve
 from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
@@ -167,10 +168,16 @@ def roc(data: AnySource | Readable, *, weighting: str = "comparisons", **run: Un
     source = source_of(data)
     options = run_options(run)
     recount = recount_of(source, options.workers, options.executor).for_curve(every=weighting == "identities")
-    counted = recount.curve(options)
+    counted = weighted_curve(recount, weighting, options)
     notes = (*source.findings(), *few_identities(counted.n_identities))
     raise_notes(notes)
-    return RocCurve(unit_curve(sorted_curve(counted)) if weighting == "identities" else counted, recount, notes)
+    return RocCurve(counted, recount, notes)
+
+
+def weighted_curve(recount: Recount, weighting: str, options: RunOptions) -> CurveTally:
+    """The curve of data in the form in which they have one (`Recount.for_curve`)."""
+    curve = recount.curve(options)
+    return unit_curve(curve.with_rows()) if weighting == "identities" else curve
 
 
 def tally(

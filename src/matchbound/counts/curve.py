@@ -393,14 +393,6 @@ def too_many_steps(why: str) -> DataError:
     )
 
 
-def sorted_curve(curve: CurveTally) -> SortedCurve:
-    """The curve, where it has every step."""
-    if not curve.every_step:
-        points, made = curve.thresholds.size, curve.n_impostor
-        raise too_many_steps(f"this one has {points:,} points of {made:,} impostor comparisons")
-    return curve.with_rows()
-
-
 def unit_curve(curve: SortedCurve) -> UnitCurve:
     """The same thresholds with every identity pair and every identity counted once."""
     number, table = curve.pairs

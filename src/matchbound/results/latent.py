@@ -73,7 +73,7 @@ def fit(
     model = fits.sides[metric, mirrored, constants]
     if both:
         model = replace(model, other=fits.sides[metric, not mirrored, constants])
-    model = with_own_variance(model, tally)
+    model = with_own_variance(model, tally.part(metric))
     fits.models[metric, mirrored, both, constants] = (tally, model)
     return model
 

@@ -76,7 +76,9 @@ class RateModels:
     def tables(self, level: float, side: Side) -> Tables:
         """Limits of both rates for every number of errors; made once."""
         if (level, side) not in self._tables:
-            self._tables[level, side] = limit_tables((self.far, self.frr), self.deviates(level, side))
+            far, frr = self.deviates(level, side)
+            sides = [(_limit_table(self.far, far, up), _limit_table(self.frr, frr, up)) for up in (False, True)]
+            self._tables[level, side] = sides
         return self._tables[level, side]
 
     def shares(self) -> tuple[FloatArray, FloatArray]:
@@ -138,14 +140,6 @@ class LimitTable:
 
 # Of FAR and of FRR: with lower limits, and with upper ones.
 Tables = list[tuple[LimitTable, LimitTable]]
-
-
-def limit_tables(
-    models: tuple[LatentModel | Independent, LatentModel | Independent], deviates: tuple[float, float]
-) -> Tables:
-    """The tables that `integrated_limits` reads; models and t quantiles are those of FAR and of FRR."""
-    far, frr = models
-    return [(_limit_table(far, deviates[0], upper), _limit_table(frr, deviates[1], upper)) for upper in (False, True)]
 
 
 def _limit_table(model: LatentModel | Independent, deviate: float, upper: bool) -> LimitTable:

@@ -23,12 +23,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.stats.intervals import ndtri
+from matchbound.stats.latent.probabilities import any_below
 from matchbound.stats.searches import search_sums
 
 # φ, from numbers of hits to values of searches.
 Value = Callable[[FloatArray], FloatArray]
 POINTS = 201
-REACH = 8.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,18 +172,8 @@ def _bisect(below: Callable[[float], bool], low: float, high: float) -> float:
 
 
 def _hit_rate(f: float, rho: float, size: float) -> float:
-    """1 − E_u(1 − f_u)^N, f_u = Φ((z_f + √ρ·u)/√(1−ρ)): a trapezoidal sum."""
-    from scipy.special import log_ndtr, ndtri
-
-    if f >= 1.0:
-        return 1.0
-    if rho <= 0.0:
-        return -math.expm1(size * math.log1p(-f))
-    u = np.linspace(-REACH, REACH, POINTS)
-    weight = np.exp(-0.5 * u * u)
-    weight /= weight.sum()
-    log_rest = log_ndtr(-(float(ndtri(f)) + math.sqrt(rho) * u) / math.sqrt(1.0 - rho))
-    return float(-np.expm1(size * log_rest) @ weight)
+    """1 − E_u(1 − f_u)^N, f_u = Φ((z_f + √ρ·u)/√(1−ρ))."""
+    return float(any_below(ndtri(f), rho, np.array([size]), POINTS)[0])
 
 
 def limits(estimate: float, variance: float, deviate: float, model: float = 0.0) -> tuple[float, float]:

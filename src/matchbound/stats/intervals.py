@@ -7,15 +7,12 @@ two-sided level 0.95 has tails of 0.025, a one-sided bound at 0.95 a tail of 0.0
 from __future__ import annotations
 
 import math
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import UsageError
-
-_NORMAL = NormalDist()
 
 
 def ndtr(z: ArrayLike) -> FloatArray:
@@ -34,7 +31,7 @@ def ndtri(probability: ArrayLike) -> FloatArray:
 
 def normal_quantile(tail: float) -> float:
     """z with an upper tail of `tail` under the standard normal."""
-    return -_NORMAL.inv_cdf(tail)
+    return -float(ndtri(tail))
 
 
 def t_quantile(tail: float, degrees: float) -> float:

@@ -34,7 +34,7 @@ from matchbound.counts.curve import CurveTally
 from matchbound.counts.tally import GenuineTally
 from matchbound.stats.dyadic import bias_factor
 from matchbound.stats.intervals import ndtr, ndtri
-from matchbound.stats.latent.fit import Curve, fit_genuine, own_variance, rank_grid, smooth
+from matchbound.stats.latent.fit import Curve, fit_genuine, rank_grid, smooth, with_own_variance
 from matchbound.stats.latent.model import LatentModel
 from matchbound.stats.latent.probabilities import excess, implied_correlation
 
@@ -45,7 +45,7 @@ class SearchSums:
 
     - own, shape (J,): A_j of the people searched for.
     - holders, shape (N,): U_g of the enrolled people.
-    - key, both, shape (D,): j·N + g by increasing key, and d_jg.
+    - key, gain, shape (C,): j·N + g, and what they add to d_jg.
     - place, shape (J,): where each person searched for stands among the enrolled, −1 elsewhere.
     - people: how many people have searches.
     - crossed: G of the factor G/(G−1) where people are both searched for and enrolled; None where nobody is.
@@ -55,11 +55,17 @@ class SearchSums:
     own: FloatArray = field(repr=False)
     holders: FloatArray = field(repr=False)
     key: IntArray = field(repr=False)
-    both: FloatArray = field(repr=False)
+    gain: FloatArray = field(repr=False)
     place: IntArray = field(repr=False)
     people: int
     crossed: int | None = None
     share: float = 1.0
+
+    @cached_property
+    def both(self) -> FloatArray:
+        """d_jg where anything changes, by increasing j·N + g, shape (D,)."""
+        _, pair = np.unique(self.key, return_inverse=True)
+        return np.bincount(pair.reshape(-1), self.gain).astype(np.float64)
 
     @property
     def searched(self) -> float:
@@ -88,15 +94,8 @@ class SearchSums:
         return max(bias_factor("frr", self.crossed, math.nan) * total - self.overlap, self.searched)
 
     def __sub__(self, other: SearchSums) -> SearchSums:
-        key, inverse = np.unique(np.concatenate([self.key, other.key]), return_inverse=True)
-        both = np.bincount(inverse.reshape(-1), np.concatenate([self.both, -other.both]), key.size)
-        return replace(
-            self,
-            own=self.own - other.own,
-            holders=self.holders - other.holders,
-            key=key.astype(np.int64),
-            both=both.astype(np.float64),
-        )
+        key, gain = np.concatenate([self.key, other.key]), np.concatenate([self.gain, -other.gain])
+        return replace(self, own=self.own - other.own, holders=self.holders - other.holders, key=key, gain=gain)
 
 
 def search_sums(
@@ -120,10 +119,8 @@ def search_sums(
     values = np.asarray(value, dtype=np.float64)
     own = np.bincount(person, values, place.size) - float(values.sum()) / n * searches
     u = np.bincount(holder, gain, size).astype(np.float64)
-    key, inverse = np.unique(person[search] * np.int64(size) + holder, return_inverse=True)
-    both = np.bincount(inverse.reshape(-1), gain, key.size).astype(np.float64)
-    people = int(np.count_nonzero(searches))
-    return SearchSums(own / n, (u - u.sum() / size) / n, key, both / n, place, people, crossed, share)
+    key, people = person[search] * np.int64(size) + holder, int(np.count_nonzero(searches))
+    return SearchSums(own / n, (u - u.sum() / size) / n, key, gain / n, place, people, crossed, share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,10 +285,8 @@ def at_errors(model: LatentModel, person: IntArray, people: int, erred: BoolArra
     """The model with the sample's own variance known where these searches err."""
     if not 0 < np.count_nonzero(erred) < erred.size:
         return model
-    errors = np.bincount(person[erred], minlength=people).astype(np.int64)
-    tally = GenuineTally(np.bincount(person, minlength=people).astype(np.int64), errors[None])
-    own = model.own.joined(own_variance("frr", tally, model.effective_identities, model.mirrored))
-    return replace(model, own=own, other=model.other and at_errors(model.other, person, people, erred))
+    searches, errors = (np.bincount(each, minlength=people).astype(np.int64) for each in (person, person[erred]))
+    return with_own_variance(model, GenuineTally(searches, errors[None]))
 
 
 def _careful(model: LatentModel) -> LatentModel:

@@ -112,11 +112,10 @@ def _fit(
     )
 
 
-def with_own_variance(model: LatentModel, tally: Tally) -> LatentModel:
-    """The model with the sample's variance known at the thresholds of a tally of the same comparisons as well."""
-    people = effective_number(tally.weights(model.metric))
-    own = own_variance(model.metric, tally.part(model.metric), people, model.mirrored)
-    return replace(model, own=model.own.joined(own), other=model.other and with_own_variance(model.other, tally))
+def with_own_variance(model: LatentModel, part: Part) -> LatentModel:
+    """The model with the sample's variance known at the thresholds of the same comparisons, counted again, as well."""
+    own = own_variance(model.metric, part, model.effective_identities, model.mirrored)
+    return replace(model, own=model.own.joined(own), other=model.other and with_own_variance(model.other, part))
 
 
 def unit_design(rate: UnitRate) -> Design:

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.notes import Note
-from matchbound.stats.intervals import ndtr, ndtri
-from matchbound.stats.latent.probabilities import count_tail, excess, solve_decreasing
+from matchbound.stats.intervals import ndtr, ndtri, normal_quantile
+from matchbound.stats.latent.probabilities import any_below, count_tail, excess, solve_decreasing
 
 Metric = Literal["far", "frr"]
 Side = Literal["two-sided", "upper", "lower"]
@@ -86,19 +86,8 @@ class Clusters:
     count: FloatArray
 
     def erring(self, z: FloatArray, rho: float) -> FloatArray:
-        """λ: the expected number of clusters with at least one error, the shape of z.
-
-        Given its own u ~ N(0, 1), each comparison of a cluster errs with probability Φ((z − √ρ·u)/√(1−ρ)) on its
-        own, so that a cluster of m errs with probability 1 − E_u(1 − Φ(…))^m. The mean over u is a trapezoidal sum.
-        """
-        from scipy.special import log_ndtr
-
-        u = np.linspace(-8.0, 8.0, 129)
-        density = np.exp(-0.5 * u * u)
-        density /= density.sum()
-        spared = log_ndtr(-(z[..., None] - math.sqrt(rho) * u) / math.sqrt(1.0 - rho))
-        erring = -np.expm1(spared[..., None, :] * self.size[:, None])
-        return np.asarray((erring @ density) @ self.count)
+        """λ: the expected number of clusters with at least one error, the shape of z."""
+        return np.asarray(any_below(z, rho, self.size) @ self.count)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +185,7 @@ class LatentModel:
 
     def deviate(self, level: float, side: Side = "two-sided") -> float:
         """u, the normal quantile with a tail of 1 − level, or half of it for a two-sided interval."""
-        return -float(ndtri((1.0 - level) / (2.0 if side == "two-sided" else 1.0)))
+        return normal_quantile((1.0 - level) / (2.0 if side == "two-sided" else 1.0))
 
     def limits(self, errors: float, level: float = 0.95, side: Side = "two-sided") -> LatentLimits:
         """The interval for a rate of which `errors` errors were seen, between 0 and `comparisons`."""

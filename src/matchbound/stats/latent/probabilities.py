@@ -53,6 +53,20 @@ def _excess_at_angle(z: FloatArray, angle: FloatArray) -> FloatArray:
     return np.asarray(angle / (2.0 * np.pi) * inside)
 
 
+def any_below(z: ArrayLike, rho: float, size: FloatArray, nodes: int = 129) -> FloatArray:
+    """1 − E_u(1 − Φ((z − √ρ·u)/√(1−ρ)))^m, u ~ N(0, 1): the chance that one of m equally correlated normals is below z.
+
+    The shape is that of z followed by that of `size`, (U,) numbers m; the mean over u is a trapezoidal sum.
+    """
+    from scipy.special import log_ndtr
+
+    u = np.linspace(-8.0, 8.0, nodes)
+    density = np.exp(-0.5 * u * u)
+    density /= density.sum()
+    spared = log_ndtr(-(np.asarray(z)[..., None] - np.sqrt(rho) * u) / np.sqrt(1.0 - rho))
+    return np.asarray(-np.expm1(spared[..., None, :] * size[:, None]) @ density)
+
+
 def orthant(h: ArrayLike, k: ArrayLike, rho: ArrayLike) -> FloatArray:
     """Φ₂(h, k; ρ), the shape of the arguments broadcast together, by Owen's T."""
     from scipy.special import owens_t
