@@ -26,10 +26,10 @@ from matchbound.notes import Note
 from matchbound.readers.read import Readable, in_memory
 from matchbound.results.comparison import Comparison, IdentityDifference, RateDifference, SystemDifference, SystemsTable
 from matchbound.results.rates import WEIGHTINGS, error_rates
-from matchbound.stats.differences import DifferenceModel, JointSums, fit_difference, paired_ranks
+from matchbound.stats.differences import DifferenceModel, JointSums, fit_difference, paired_ranks, unit_joint
 from matchbound.stats.dyadic import effective_number
 from matchbound.stats.latent.fit import design_of, unit_design
-from matchbound.stats.variance import unit_joint, unit_rate
+from matchbound.stats.variance import unit_rate
 
 # The latent model of a difference is fitted to as many identities as make about this many comparisons.
 MODEL_COMPARISONS = 1_000_000

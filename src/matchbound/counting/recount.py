@@ -138,10 +138,8 @@ class OfComparisons(Recount):
     def genuine(self, thresholds: FloatArray) -> Tally:
         source = self.source
         rows = np.flatnonzero(source.genuine)
-        return tally_of_rows(
-            source.a[rows], source.a[rows], source.similarity[rows], thresholds, source.identities, source.distance,
-            instances=source.instance_counts,
-        )  # fmt: skip
+        owner, similarity = source.a[rows], source.similarity[rows]
+        return tally_of_rows(owner, owner, similarity, thresholds, source.identities, source.distance)
 
     def thresholds_at(self, errors: IntArray, kind: Kind) -> FloatArray:
         """Thresholds at which so many comparisons err, ties apart, shape of `errors`."""
@@ -191,9 +189,7 @@ class OfEmbeddings(Recount):
         if self._genuine is None:
             return self.tally(thresholds)
         source, (owner, similarity) = self.source, self._genuine
-        return tally_of_rows(
-            owner, owner, similarity, thresholds, source.identities, source.distance, instances=source.instance_counts
-        )
+        return tally_of_rows(owner, owner, similarity, thresholds, source.identities, source.distance)
 
     def thresholds_at(self, errors: IntArray, kind: Kind) -> FloatArray:
         if kind == "impostor" or self._genuine is None or not self._genuine[1].size:
@@ -333,10 +329,10 @@ def tally_comparisons(source: Comparisons, thresholds: FloatArray, *, pairs: boo
     Thresholds are in any order, in the units of the scores. With `pairs`, n_ij is kept at
     each threshold, as bootstraps that draw identities need; m_ij is kept in any case.
     """
-    return tally_of_rows(
-        source.a, source.b, source.similarity, thresholds, source.identities, source.distance,
-        instances=source.instance_counts, pairs=pairs, compared=True,
-    )  # fmt: skip
+    given = source.similarity, thresholds, source.identities, source.distance
+    return replace(
+        tally_of_rows(source.a, source.b, *given, pairs=pairs, compared=True), instances=source.instance_counts
+    )
 
 
 def rank_scores(

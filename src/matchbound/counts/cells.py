@@ -130,16 +130,13 @@ def tally_of_rows(
     identities: LabelArray,
     distance: bool,
     *,
-    instances: IntArray | None = None,
     pairs: bool = False,
     compared: bool = False,
 ) -> Tally:
     """The tally of comparisons in memory; arguments as of `cells_of_rows` and `tally_of_cells`."""
     given, grid, place = sorted_thresholds(thresholds, distance)
     cells = cells_of_rows(a, b, similarity, grid, int(identities.size))
-    return tally_of_cells(
-        cells, identities, given, place, distance, instances=instances, pairs=pairs, compared=compared
-    )
+    return tally_of_cells(cells, identities, given, place, distance, pairs=pairs, compared=compared)
 
 
 def tally_of_cells(
@@ -149,7 +146,6 @@ def tally_of_cells(
     place: IntArray,
     distance: bool,
     *,
-    instances: IntArray | None = None,
     pairs: bool = False,
     compared: bool = False,
 ) -> Tally:
@@ -188,7 +184,6 @@ def tally_of_cells(
             tuple(erred[k] for k in place.tolist()) if pairs else None,
             np.array(sorted(sums.sizes.items()), dtype=np.int64).reshape(-1, 2).T,
         ),
-        instances,
     )
 
 

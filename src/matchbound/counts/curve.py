@@ -8,7 +8,7 @@ counts once, units are identity pairs and identities, not comparisons (`UnitCurv
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -240,10 +240,9 @@ class SortedCurve(CurveTally):
         )
 
     def tally_at(self, points: IntArray) -> Tally:
-        return tally_of_rows(
-            self.a, self.b, self.row_similarity, self.thresholds[points], self.identities, self.distance,
-            instances=self.instances,
-        )  # fmt: skip
+        thresholds = self.thresholds[points]
+        tally = tally_of_rows(self.a, self.b, self.row_similarity, thresholds, self.identities, self.distance)
+        return replace(tally, instances=self.instances)
 
     def summed(
         self,

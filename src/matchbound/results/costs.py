@@ -21,6 +21,7 @@ from matchbound.stats.costs import CostWeights
 from matchbound.stats.curve.rates import crossing
 from matchbound.stats.dyadic import DyadicSums, effective_number
 from matchbound.stats.intervals import t_quantile
+from matchbound.stats.variance import residual_sums
 
 # Of a curve without every step, identities whose pairs are scored again for the part of a variance by pairs.
 SAMPLED_IDENTITIES = 200
@@ -141,10 +142,9 @@ class DetectionCost(CostStatistic):
         """Σ_{i<j} of squared residuals by pair where only those of single points are known: the most it can be."""
         curve, root = self.curve, 0.0
         for weights, k in self.terms:
-            p = float(curve.far[k])
-            square = float(curve.sums.nn[k]) - 2.0 * p * float(curve.sums.nm[k]) + p * p * float(curve.sums.pair_mm)
+            square = float(residual_sums(curve.tally_at(np.array([k])).impostor, 0)[1]) / 2.0
             weight = weights.false_accept / (len(self.terms) * curve.n_impostor)
-            root += weight * math.sqrt(max(square / 2.0, 0.0))
+            root += weight * math.sqrt(max(square, 0.0))
         return root**2
 
     @property

@@ -20,13 +20,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counts.tally import ImpostorTally, JointTally
+from matchbound.counts.tally import ImpostorTally, JointTally, join
 from matchbound.stats.dyadic import DyadicSums
 from matchbound.stats.intervals import ndtri
 from matchbound.stats.latent.fit import (
@@ -40,6 +40,7 @@ from matchbound.stats.latent.fit import (
 )
 from matchbound.stats.latent.model import Design
 from matchbound.stats.latent.probabilities import excess_of_two, implied_correlation, orthant
+from matchbound.stats.variance import unit_tally
 
 # Rates over which correlations are averaged; their curves are nowhere below the average.
 POOLS = {"far": (0.01, 0.5), "frr": (0.02, 0.6)}
@@ -64,6 +65,15 @@ def rate_sums(joint: JointTally, metric: str, k: int, u: float = 1.0, v: float =
     cross = u * float(a.sum_nm[k]) - v * float(b.sum_nm[k])
     pairs = (square - 2.0 * shift * cross + shift * shift * float(a.sum_mm)) / 2.0
     return DyadicSums(none, moved, max(pairs, 0.0) / n**2)
+
+
+def unit_joint(joint: JointTally) -> JointTally:
+    """Two systems with units in place of comparisons: shares of errors, each identity pair and identity once.
+
+    What is linear in comparisons is then linear in units. Numbers are float64.
+    """
+    one, two = (unit_tally(tally, range(joint.sum_nn.size)) for tally in (joint.a, joint.b))
+    return replace(join(one, two), disagreements=joint.disagreements)
 
 
 def t_tails(statistic: float, degrees: float) -> float:
@@ -194,7 +204,7 @@ class JointSums:
     w = 1/(1+λ) and v = λ/(1+λ).
 
     - joint, k: both systems, and the place of their thresholds in it; of comparisons, or of units
-      (`matchbound.stats.variance.unit_joint`).
+      (`unit_joint`).
     - shares (mapping of "frr" and "far" to (w_A, w_B) and (v_A, v_B)): kinds of errors that do not count are left out.
     - identities: effective number of identities.
     """

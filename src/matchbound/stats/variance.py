@@ -22,9 +22,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counts.tally import AllPairs, ImpostorTally, JointTally, Part, Tally, exact_dot, join
+from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, Part, Tally, exact_dot, pair_moments
 from matchbound.stats.dyadic import DyadicSums, bias_factor, effective_number
 
 
@@ -155,22 +156,13 @@ def unit_tally(tally: Tally, places: Sequence[int]) -> Tally:
     return replace(tally, thresholds=tally.thresholds[list(places)], **sides, instances=None)
 
 
-def unit_joint(joint: JointTally) -> JointTally:
-    """Two systems with units in place of comparisons: shares of errors, each identity pair and identity once.
-
-    What is linear in comparisons (`matchbound.stats.differences`) is then linear in units. Numbers are float64.
-    """
-    one, two = (unit_tally(tally, range(joint.sum_nn.size)) for tally in (joint.a, joint.b))
-    return replace(join(one, two), disagreements=joint.disagreements)
-
-
 def units_of(part: Part, places: Sequence[int]) -> tuple[Part, float]:
     """Units of comparisons at some thresholds, as counts of one kind that are shares, and the mean of 1/m over them."""
     if not isinstance(part, ImpostorTally):
         present, errors = part.comparisons > 0, part.errors[list(places)]
         y = np.divide(errors, part.comparisons, out=np.zeros(errors.shape), where=present)
-        genuine: dict[str, Any] = {"comparisons": present.astype(np.float64), "errors": y}
-        return replace(part, **genuine), float((1.0 / part.comparisons[present]).mean()) if present.any() else 0.0
+        genuine = GenuineTally(present.astype(np.float64), y)
+        return genuine, float((1.0 / part.comparisons[present]).mean()) if present.any() else 0.0
     size, compared = int(part.comparisons.size), part.compared
     assert compared is not None
     assert part.erred is not None
@@ -180,19 +172,11 @@ def units_of(part: Part, places: Sequence[int]) -> tuple[Part, float]:
     else:
         reciprocal = float((1.0 / compared.count).sum())
     tables, units = [part.erred[k] for k in places], compared.units()
-    shares = [replace(t, count=t.count / compared.of_pairs(t.first, t.second, size)) for t in tables]
-    partners = units.by_identity(size).astype(np.float64)
-    impostor: dict[str, Any] = {
-        "comparisons": partners,
-        "errors": np.array([table.by_identity(size) for table in shares]),
-        "sum_mm": float(partners.sum()),
-        "sum_nm": np.array([2.0 * float(table.count.sum()) for table in shares]),
-        "sum_nn": np.array([2.0 * float(table.count @ table.count) for table in shares]),
-        "compared": units,
-        "erred": tuple(shares),
-        "sizes": None,
-    }
-    return replace(part, **impostor), reciprocal / max(float(partners.sum()) / 2.0, 1.0)
+    shares = tuple(replace(t, count=t.count / compared.of_pairs(t.first, t.second, size)) for t in tables)
+    partners: NDArray[Any] = units.by_identity(size).astype(np.float64)
+    errors = np.array([table.by_identity(size) for table in shares])
+    impostor = ImpostorTally(partners, errors, *pair_moments(units, shares, size), units, shares)
+    return impostor, reciprocal / max(float(partners.sum()) / 2.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -67,13 +67,12 @@ class PointInfluence:
 
 @dataclass(frozen=True)
 class EffectiveRate:
-    """An estimate with what Wilson's formula needs; `floor` is the least effective number of trials to be used."""
+    """An estimate with what Wilson's formula needs."""
 
     estimate: float
     variance: float
     effective_n: float
     freedom: float
-    floor: float
 
 
 def point_influence(curve: CurveTally, points: IntArray) -> PointInfluence:
@@ -165,7 +164,7 @@ def area_rate(curve: CurveTally, terms: AreaTerms) -> EffectiveRate:
     variance = DyadicSums(own, shared, square or 0.0).corrected(size, floored=False)
     floor = max(min(curve.part(metric).floor for metric in ("far", "frr")), 1.0)
     trials = effective_n(terms.estimate, variance, floor)
-    return EffectiveRate(terms.estimate, variance, trials, max(size - 1.0, 1.0), floor)
+    return EffectiveRate(terms.estimate, variance, trials, max(size - 1.0, 1.0))
 
 
 def _neighbours(curve: CurveTally, index: int) -> IntArray:
@@ -188,7 +187,7 @@ def _pooled(
     if known.any() and own > 0.0:
         ratio = np.maximum(variances[known] / spread[known], 1.0 / count)
         n = max(1.0 / float(np.exp(np.log(ratio).mean())), n)
-    return EffectiveRate(estimate, own / n, n, freedom, floor)
+    return EffectiveRate(estimate, own / n, n, freedom)
 
 
 def wilson_t(rate: EffectiveRate, tail: float) -> tuple[float, float]:

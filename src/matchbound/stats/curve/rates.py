@@ -127,17 +127,8 @@ def area_terms(curve: CurveTally, max_far: float) -> AreaTerms:
     inside = np.clip(max_far - before, 0.0, rise)
     share = np.divide(inside, rise, out=np.zeros_like(rise), where=rise > 0.0)
     genuine = np.maximum(max_far - far, 0.0) + np.where(far <= max_far, rise / 2.0, inside * share / 2.0)
-    edge = _between(far, tpr, max_far)
+    edge = np.interp(max_far * SLACK, far, tpr)  # the highest one where the line is upright
     middle = tpr_before + (tpr - tpr_before) * share / 2.0
     impostor = share * (middle - edge)
     counts = np.diff(t - curve.false_nonmatches, prepend=0)
     return AreaTerms(float(counts @ genuine) / t / max_far, genuine / max_far, impostor / max_far)
-
-
-def _between(far: FloatArray, tpr: FloatArray, target: float) -> float:
-    """TPR on the line through the points at FAR = target; the highest one where the line is upright."""
-    k = index_at_far(far, target)
-    if k + 1 == far.size:
-        return float(tpr[k])
-    share = max(target - float(far[k]), 0.0) / float(far[k + 1] - far[k])
-    return float(tpr[k] + (tpr[k + 1] - tpr[k]) * share)
