@@ -183,7 +183,7 @@ def test_any_variance_feeds_wilson() -> None:
     boot = far.bootstrap("vertex", 800, rng=2)
     made = far.interval("wilson", variance="vertex", n_resamples=800, rng=2)
     trials = effective_n(far.estimate, boot.variance, far.floor)
-    assert tuple(made) == wilson(far.estimate, trials, 0.025)
+    assert tuple(made) == wilson(far.estimate, trials, (1.0 - 0.95) / 2.0)
     wide = far.interval("wilson", variance="bias-corrected")
     assert wide.width > far.interval("wilson").width
 
