@@ -40,7 +40,7 @@ def test_wilson_is_exact_in_all_its_places(p: float, n: float) -> None:
     made = {
         "intervals": (wilson(p, n, 0.025), (low, high)),
         "planning": ((float(drawn[0][0]), float(drawn[1][0])), (low, high)),
-        "influence": (wilson_t(EffectiveRate(p, variance, n, 30.0, 1.0), 0.025), (t_low, t_high)),
+        "influence": (wilson_t(EffectiveRate(p, variance, n, 30.0), 0.025), (t_low, t_high)),
         "student": (wilson(p, n, 0.025, 30.0), (t_low, t_high)),
     }
     for place, (found, expected) in made.items():
