@@ -6,6 +6,7 @@ import math
 import os
 import zipfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,19 @@ from numpy.typing import NDArray
 
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
-from matchbound.data.labels import Coded, coded_labels, merge
+from matchbound.data.labels import Coded, coded_labels, coded_values, merge
 from matchbound.errors import DataError, MissingExtraError, argument, plainly
 from matchbound.files.opening import AnyPath, Input, open_input
 from matchbound.readers.options import Labels, Options
 from matchbound.readers.parquet import PARQUET, read_parquet
 from matchbound.readers.roles import PairRoles, plain, repeated
 from matchbound.readers.tables import Table, from_table, readable
+from matchbound.readers.text import read_list
 from matchbound.scratch import room_for
 
 PIECE_BYTES = 16 << 20
+# A character that no line of labels holds: each is one field.
+NO_DELIMITER = "\x1f"
 _VECTORS = ("embeddings", "embedding", "vectors", "features", "x", "emb", "arr_0")
 _LABEL_FILES = ("identity", "identities", "labels", "label", "ids")
 _LABEL_HEADERS = (*_LABEL_FILES, "id", "subject", "person", "speaker", "y", "targets")
@@ -170,28 +174,19 @@ def load_labels(labels: Labels, rows: int, of: str) -> Coded:
     else:
         source = labels if isinstance(labels, Input) else open_input(labels)
         name = source.name
-        column = coded_labels(load_npy(source), name) if source.kind == "npy" else _labels_of_text(source, rows, of)
+        column = coded_labels(load_npy(source), name) if source.kind == "npy" else _labels_of_text(source, rows)
     if len(column) != rows:
-        raise _differ(name, len(column), of, rows)
+        raise DataError(f"{name} holds {len(column)} labels, and {of} has {rows} rows; they must agree")
     return column
 
 
-def _differ(name: str, labels: int, of: str, rows: int) -> DataError:
-    return DataError(f"{name} holds {labels} labels, and {of} has {rows} rows; they must agree")
-
-
-def _labels_of_text(source: Input, rows: int, of: str) -> Coded:
-    texts: list[str] = []
-    last = 0
-    for number, line in source.lines():
-        text = line.strip().strip('"')
-        last = number if text else last
-        if text and number <= rows + 1:
-            texts += [*("" for _ in range(number - 1 - len(texts))), text]
-    if last > rows + 1:
-        raise _differ(source.name, last, of, rows)
-    begin = int(len(texts) == rows + 1 and plain(texts[0]) in _LABEL_HEADERS)
-    return coded_labels(texts[begin:], source.name, lambda row: f"{source.name}, line {begin + row + 1}: the label")
+def _labels_of_text(source: Input, rows: int) -> Coded:
+    table = read_list(source, ("label",), delimiter=NO_DELIMITER)
+    column = table.coded("label")
+    names = [str(name).strip('"') for name in column.labels]
+    column = coded_values(names, column.codes, lambda row: f"{table.where(row)}: the label")
+    headed = len(column) == rows + 1 and plain(column.labels[column.codes[0]]) in _LABEL_HEADERS
+    return replace(column, codes=column.codes[1:]) if headed else column
 
 
 def read_directory(path: AnyPath, files: Sequence[str], options: Options) -> Comparisons | Embeddings:

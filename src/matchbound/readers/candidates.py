@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matchbound.arraytypes import IntArray, LabelArray
+from matchbound.arraytypes import IntArray
 from matchbound.data.candidates import Candidates
-from matchbound.data.labels import as_labels, as_text
+from matchbound.data.labels import as_labels, as_text, merge
 from matchbound.errors import DataError, UsageError
 from matchbound.readers.containers import table_of
-from matchbound.readers.roles import assigned, plain
-from matchbound.readers.tables import Table
+from matchbound.readers.roles import WORDS, assigned, plain
+from matchbound.readers.tables import Table, once
 
 # The names that columns go by, after `matchbound.readers.roles.plain`.
 NAMES = {
@@ -28,7 +28,6 @@ NAMES = {
     "identity": "identity probe_identity search_identity query_identity subject subject_id person person_id "
     "probe_subject label true_identity truth",
 }
-DISTANCES = ("distance", "dist")
 Labels = str | os.PathLike[str] | Mapping[Any, Any] | ArrayLike
 
 
@@ -96,26 +95,34 @@ def read_candidates(
                 f"with columns={{{need!r}: ...}}"
             )
     if distance is None:
-        distance = plain(roles["score"]) in DISTANCES
-    search_labels, search = np.unique(as_text(table.labels(roles["search"])), return_inverse=True)
-    search = search.astype(np.int64).reshape(-1)
+        distance = plain(roles["score"]) in WORDS["distance"]
+    shown, owner = _shown(table, roles, probes), _enrolled(gallery)
+    labels, (search,) = merge(table.coded(roles["search"]))
     score = table.numbers(roles["score"])
     if "rank" in roles:
         _check_ranks(table, search, table.numbers(roles["rank"]), score, distance)
-    identity, searches = _shown(table, roles, probes, search_labels, search)
-    place = np.searchsorted(searches, search_labels[search]).astype(np.int64)
-    people, owner = _enrolled(gallery)
-    names, inverse = np.unique(as_text(table.labels(roles["candidate"])), return_inverse=True)
-    missing = [place for place, name in enumerate(names.tolist()) if name not in owner]
+    searches, names = sorted(shown), as_text(labels).tolist()
+    missing = [name for name in names if name not in shown]
     if missing:
-        row = int(np.flatnonzero(inverse.reshape(-1) == missing[0])[0])
+        raise DataError(f"{table.source}: search {missing[0]!r} is not among the probes ({len(missing)} such searches)")
+    place = np.searchsorted(searches, names)[search]
+    labels, (candidate,) = merge(table.coded(roles["candidate"]))
+    names = as_text(labels).tolist()
+    missing = [name for name in names if name not in owner]
+    if missing:
+        row = int(np.flatnonzero(candidate == names.index(missing[0]))[0])
         raise DataError(
-            f"{table.where(row)}: {str(names[missing[0]])!r} was returned and is not in the gallery ({len(missing)} "
-            "such candidates); give all that are enrolled"
+            f"{table.where(row)}: {missing[0]!r} was returned and is not in the gallery ({len(missing)} such "
+            "candidates); give all that are enrolled"
         )
-    candidate = np.asarray([owner[name] for name in names.tolist()])[inverse.reshape(-1)]
     return Candidates.from_lists(
-        place, candidate, score, identity=identity, gallery=people, distance=distance, floor=floor
+        place,
+        np.asarray([owner[name] for name in names])[candidate],
+        score,
+        identity=np.asarray([shown[name] for name in searches]),
+        gallery=np.unique(list(owner.values())),
+        distance=distance,
+        floor=floor,
     )
 
 
@@ -144,33 +151,19 @@ def _check_ranks(table: Table, search: IntArray, rank: Any, score: Any, distance
         )
 
 
-def _shown(
-    table: Table, roles: Mapping[str, str], probes: Labels | None, labels: LabelArray, search: IntArray
-) -> tuple[LabelArray, LabelArray]:
-    """Whom each search shows, and the searches, sorted."""
-    if probes is None:
-        if "identity" not in roles:
-            raise DataError(
-                f"{table.source}: nothing says whom each search shows; give probes=, or a column 'identity'"
-            )
-        pairs = np.unique(np.stack([labels[search], as_text(table.labels(roles["identity"]))], axis=1), axis=0)
-        twice = np.flatnonzero(pairs[1:, 0] == pairs[:-1, 0])
-        if twice.size:
-            raise DataError(f"{table.source}: search {pairs[twice[0], 0]!r} shows two identities")
-        return pairs[:, 1], pairs[:, 0]
-    known = _mapping(probes, "search", "probes")
+def _shown(table: Table, roles: Mapping[str, str], probes: Labels | None) -> dict[str, str]:
+    """Whom each search shows."""
+    if probes is None and "identity" not in roles:
+        raise DataError(f"{table.source}: nothing says whom each search shows; give probes=, or a column 'identity'")
+    known = once(table, roles["search"], roles["identity"]) if probes is None else _mapping(probes, "search")
     if known is None:
         raise UsageError("probes must be a table with columns search and identity, or a mapping")
-    missing = [name for name in labels.tolist() if name not in known]
-    if missing:
-        raise DataError(f"{table.source}: search {missing[0]!r} is not among the probes ({len(missing)} such searches)")
-    names = np.asarray(sorted(known))
-    return np.asarray([known[name] for name in names.tolist()]), names
+    return known
 
 
-def _enrolled(gallery: Labels) -> tuple[LabelArray, dict[str, str]]:
-    """The enrolled identities, and the identity of each candidate: a template's owner, or itself."""
-    owner = _mapping(gallery, "candidate", "gallery")
+def _enrolled(gallery: Labels) -> dict[str, str]:
+    """The identity of each candidate: a template's owner, or itself."""
+    owner = _mapping(gallery, "candidate")
     if owner is None:
         names: Any = gallery
         if isinstance(gallery, (str, os.PathLike)):
@@ -178,10 +171,10 @@ def _enrolled(gallery: Labels) -> tuple[LabelArray, dict[str, str]]:
             roles = _roles(table, {})
             names = table.labels(roles.get("identity") or roles.get("candidate") or table.names[0])
         owner = {name: name for name in as_text(as_labels(names, "gallery")).tolist()}
-    return np.unique(np.asarray(list(owner.values()))), owner
+    return owner
 
 
-def _mapping(labels: Any, key: str, name: str) -> dict[str, str] | None:
+def _mapping(labels: Any, key: str) -> dict[str, str] | None:
     """From searches or templates to identities; None where the labels are identities themselves."""
     if isinstance(labels, Mapping):
         return {str(one): str(other) for one, other in labels.items()}
@@ -189,10 +182,4 @@ def _mapping(labels: Any, key: str, name: str) -> dict[str, str] | None:
         return None
     table = table_of(labels)
     roles = _roles(table, {})
-    if "identity" not in roles or key not in roles:
-        return None
-    keys, values = as_text(table.labels(roles[key])), as_text(table.labels(roles["identity"]))
-    made = dict(zip(keys.tolist(), values.tolist(), strict=True))
-    if len(made) < keys.size:
-        raise DataError(f"{table.source}: the {key} column of {name} names one {key} twice")
-    return made
+    return once(table, roles[key], roles["identity"]) if {key, "identity"} <= set(roles) else None

@@ -357,11 +357,6 @@ def read_pyeer(inputs: Sequence[Input], options: Options) -> Comparisons:
     """
     if len(inputs) != 2:
         raise UsageError(f"reader 'pyeer' takes two files, genuine scores and impostor scores; got {len(inputs)}")
-    if [_kind_by_name(source.name) for source in inputs] == ["impostor", "genuine"]:
-        raise DataError(
-            f"{inputs[0].name} is named like impostor scores and {inputs[1].name} like genuine scores; give the "
-            "genuine scores first"
-        )
     return Comparisons.from_scores(_last_numbers(inputs[0]), _last_numbers(inputs[1]), distance=bool(options.distance))
 
 
@@ -410,13 +405,6 @@ def one_file(inputs: Sequence[Input], reader: str) -> Input:
 
 def _is_count(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= 18
-
-
-def _kind_by_name(name: str) -> str:
-    stem = name.replace("\\", "/").rpartition("/")[2].lower()
-    if any(word in stem for word in ("impost", "nonmate", "non_mate", "false")):
-        return "impostor"
-    return "genuine" if any(word in stem for word in ("genuine", "mated", "true")) else ""
 
 
 def _last_numbers(source: Input) -> FloatArray:
