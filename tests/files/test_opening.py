@@ -122,13 +122,13 @@ def test_the_limit_on_unpacking_holds_for_pipes(tmp_path: Path, monkeypatch: pyt
     packed = gzip.compress(b"id_a,id_b,score\n" + b"a,b,0.5\n" * 4_500_000, 1)
     assert len(packed) < 1 << 20
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(packed)))
-    with pytest.raises(mb.DataError, match=f"standard input: unpacks to more than {SMALL_BYTES:,} bytes"):
+    with pytest.raises(mb.DataError, match=f"standard input: unpacks to at least .* bytes, more than {SMALL_BYTES:,};"):
         mb.read("-")
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_bytes, args=(packed,))
     writer.start()
-    with pytest.raises(mb.DataError, match=f"unpacks to more than {SMALL_BYTES:,} bytes"):
+    with pytest.raises(mb.DataError, match=f"unpacks to at least .* bytes, more than {SMALL_BYTES:,};"):
         mb.read(pipe)
     writer.join()
 

@@ -112,7 +112,7 @@ def test_a_first_row_that_is_misspelt_is_no_header(tmp_path: Path) -> None:
     scores = put(tmp_path / "scores", "1 s a 0.5\n2 s a 0.5\n")
     for first in ("1,s,a,targt\n", "1 s a imposter!\n"):
         key = put(tmp_path / "key", first + "2,s,a,target\n".replace(",", "," if "," in first else " "))
-        with pytest.raises(mb.DataError, match=r"line 1: '(targt|imposter!)' is not a label"):
+        with pytest.raises(mb.DataError, match=r"line 1: genuine is '(targt|imposter!)'"):
             mb.read([key, scores], reader="sre")
     pairs = put(tmp_path / "pairs", "a1 b1 1\na2 b2 0\n")
     found = mb.read([pairs, put(tmp_path / "two", "0.5\n0.25\n")], reader="ijb")

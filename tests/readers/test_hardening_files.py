@@ -89,7 +89,7 @@ def test_a_pickle_is_not_opened(tmp_path: Path) -> None:
 def test_gzip_bomb(tmp_path: Path) -> None:
     bomb = gzip.compress(b"id_a,id_b,score\n" + b"a,b,0.5\n" * 20_000, 9)
     assert len(bomb) < 2_000
-    refused("unpacks to more than 100,000 bytes", put(tmp_path / "bomb.csv.gz", bomb), max_bytes=100_000)
+    refused("unpacks to at least .* bytes, more than 100,000;", put(tmp_path / "bomb.csv.gz", bomb), max_bytes=100_000)
     assert len(mb.read(tmp_path / "bomb.csv.gz", max_bytes=160_016)) == 20_000
 
 
@@ -132,7 +132,9 @@ def test_parquet_bomb(tmp_path: Path) -> None:
     table = pa.table({"id_a": same, "id_b": same, "score": np.zeros(rows)})
     parquet.write_table(table, tmp_path / "bomb.parquet", compression="zstd")
     assert (tmp_path / "bomb.parquet").stat().st_size < 100_000
-    said = refused("unpacks to 72,000,000 bytes, more than 50,000,000", tmp_path / "bomb.parquet", max_bytes=50_000_000)
+    said = refused(
+        "unpacks to at least 72,000,000 bytes, more than 50,000,000", tmp_path / "bomb.parquet", max_bytes=50_000_000
+    )
     assert "larger max_bytes" in said
     refused("more than 5,000", [tmp_path / "bomb.parquet"] * 2, max_bytes=5_000)
     refused("more than 5,000", tmp_path / "bomb.parquet", reader="splink", max_bytes=5_000)

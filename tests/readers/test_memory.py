@@ -132,11 +132,11 @@ def test_a_small_file_costs_little(tmp_path: Path) -> None:
     for name, (grown, need, counted, _) in found.items():
         assert grown < need + 300, (name, grown, need)
         assert counted < 300, (name, counted)
-    assert "unpacks to more than 33,554,432 bytes" in found["a gzip bomb"][-1]
+    assert "more than 33,554,432; if" in found["a gzip bomb"][-1]
     assert "more than 20,000" in found["a wide table"][-1]
     assert "4,049,955,000 true pairs" in found["one cluster"][-1]
-    assert "unpacks to 36,000,000 bytes, more than 33,554,432" in found["lists of different lengths"][-1]
-    assert "unpacks to 40,000,174 bytes, more than 33,554,432" in found["one text without end"][-1]
+    assert "unpacks to at least 36,000,000 bytes, more than 33,554,432" in found["lists of different lengths"][-1]
+    assert "unpacks to at least 40,000,174 bytes, more than 33,554,432" in found["one text without end"][-1]
     assert "more than 2,000,000 comparisons without identities" in found["scores of nobody"][-1]
     assert "holds 500000 labels" in found["too many labels"][-1]
     assert found["blank lines"][-1].endswith("is empty")
@@ -149,7 +149,7 @@ def test_a_small_file_costs_little(tmp_path: Path) -> None:
 
 def test_a_file_may_unpack_to_more_where_that_is_asked_for(tmp_path: Path) -> None:
     np.savez_compressed(tmp_path / "e.npz", embeddings=np.ones((11_000, 1000)), identity=np.arange(11_000))
-    with pytest.raises(mb.DataError, match=r"unpacks to 88,.* bytes, more than 33,554,432"):
+    with pytest.raises(mb.DataError, match=r"unpacks to at least 88,.* bytes, more than 33,554,432"):
         mb.read(tmp_path / "e.npz")
     assert len(mb.read(tmp_path / "e.npz", max_bytes=10**9)) == 11_000
 

@@ -127,7 +127,7 @@ class Remote:
     address: str = field(repr=False)
     size: int | None
     files: tuple[str, ...] | None
-    open: Callable[[], Any] = field(repr=False)
+    open: Callable[[], Any] = field(repr=False, compare=False)
     version: str = ""
 
 
@@ -170,17 +170,13 @@ class Origin:
 
     def check(self) -> None:
         """A DataError where the file is no longer what was opened."""
-        now: object = self.stamp
+        changed = self.remote is not None and find_remote(self.remote.address) != self.remote
         if self.path is not None and self.stamp is not None:
             try:
-                now = Stamp.of(self.path)
+                changed = Stamp.of(self.path) != self.stamp
             except OSError:
                 raise DataError(f"{own_name(self.name)} is gone; it was removed while it was being used") from None
-        before: object = self.stamp
-        if self.remote is not None:
-            found = find_remote(self.remote.address)
-            now, before = (found.size, found.version), (self.remote.size, self.remote.version)
-        if now != before:
+        if changed:
             raise DataError(
                 f"{own_name(self.name)} changed while it was being used: what was counted is no longer what is in the "
                 "file. Run this again when nothing writes to it"
@@ -227,7 +223,7 @@ class Input:
         return self.size is not None and self.max_bytes == default_limit(self.size)
 
     @contextmanager
-    def open(self) -> Iterator[IO[bytes]]:
+    def open(self) -> Iterator[io.BufferedReader[Any]]:
         """The bytes, decompressed; reading past the limit or a broken gzip member is a DataError."""
         with io.BufferedReader(_Stream(self), 1 << 17) as raw:
             if not self.gzipped:
@@ -279,8 +275,8 @@ class Input:
         most = self.max_bytes if most is None else most
         if need > most:
             raise DataError(
-                f"{self.name}: unpacks to {need:,} bytes, more than {most:,}; if that is expected, give a larger "
-                f"{argument('max_bytes', ...)}"
+                f"{self.name}: unpacks to at least {need:,} bytes, more than {most:,}; if that is expected, give a "
+                f"larger {argument('max_bytes', ...)}"
             )
 
     def lines(self, longest: int = MAX_LINE) -> Iterator[tuple[int, str]]:
@@ -395,11 +391,7 @@ class _Unpacked(gzip.GzipFile):
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise DataError(f"{self._source.name}: the gzip data are damaged or cut short ({error})") from None
         self._seen += len(part)
-        if self._seen > self._source.max_bytes:
-            raise DataError(
-                f"{self._source.name}: unpacks to more than {self._source.max_bytes:,} bytes; if that is expected, "
-                f"unpack it first or give a larger {argument('max_bytes', ...)}"
-            )
+        self._source.check_bytes(self._seen)
         buffer[: len(part)] = part
         return len(part)
 
@@ -475,22 +467,18 @@ def _piped(name: str, stream: Any, max_bytes: int | None) -> Input:
     if stream is None:
         raise DataError("standard input is closed; give a file")
     raw = getattr(stream, "buffer", stream)
-    most, size, digest = max_bytes or MAX_BYTES, 0, hashlib.sha256()
     spool = tempfile.SpooledTemporaryFile(SPOOL_BYTES, prefix="matchbound-")  # noqa: SIM115  closed with the input
     source = Input(name, None, spool, max_bytes)
     try:
         while part := raw.read(READ_BYTES):
-            part = part.encode() if isinstance(part, str) else part
-            size += len(part)
-            if size > most:
-                raise DataError(f"{name} holds more than {most:,} bytes; write it to a file first")
-            digest.update(part)
-            spool.write(part)
+            spool.write(part.encode() if isinstance(part, str) else part)
+            source.check_bytes(spool.tell())
     except OSError as error:
         why = f"{name}: cannot be kept in the folder of temporary files ({error.strerror}); write it to a file"
         raise DataError(why) from None
-    _digests["-" if stream is sys.stdin else name] = f"sha256:{digest.hexdigest()}"
-    source.size, source.max_bytes = size, max_bytes or default_limit(size)
+    source.size = spool.tell()
+    source.max_bytes = max_bytes or default_limit(source.size)
+    _digests["-" if stream is sys.stdin else name] = source.digest()
     return source
 
 

@@ -41,18 +41,12 @@ def read_table(inputs: Sequence[Input], options: Options) -> Comparisons | Embed
 
 def load_table(source: Input, numbers: Collection[str] = ()) -> Table:
     """All columns of a file; `numbers` are those of a text file that are not text."""
+    loaders = {"json": load_json_lines, "parquet": load_parquet_table, "arrow": load_arrow}
     if source.kind == "empty":
         raise DataError(f"{source.name} is empty")
-    if source.kind == "text":
-        table = load_text_table(source, numbers)
-    elif source.kind == "json":
-        table = load_json_lines(source)
-    elif source.kind == "parquet" and not source.piped:
-        table = load_parquet_table(source)
-    elif source.kind == "arrow" and not source.piped:
-        table = load_arrow(source)
-    else:
+    if source.kind not in ("text", *loaders):
         raise DataError(f"{source.name} is not a table; give CSV, TSV or Parquet (save a workbook as CSV)")
+    table = load_text_table(source, numbers) if source.kind == "text" else loaders[source.kind](source)
     if not table.names:
         raise DataError(f"{source.name} has no columns")
     if not table.data.num_rows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -74,11 +74,6 @@ def batches(file: Any, columns: Sequence[str], rows: int) -> Iterator[Any]:
         yield from file.iter_batches(batch_size=rows, row_groups=[group], columns=list(columns), use_threads=False)
 
 
-def place(name: str, start: int) -> Callable[[int], str]:
-    """Says where a row of a batch is in the file."""
-    return lambda row: f"{name}, row {start + row}"
-
-
 def load_parquet_table(source: Input) -> Table:
     """All columns of a Parquet file."""
     with open_parquet(source) as file:
@@ -102,7 +97,7 @@ def read_parquet(sources: Sequence[Input], options: Options) -> Comparisons | Em
                 check_size(file, roles.labels(), source)
                 rows += file.metadata.num_rows
                 continue
-            wanted = [*roles.labels(), roles.score]
+            wanted = [*roles.labels(), *roles.numbers()]
             check_size(file, wanted, source)
             parts.append(Table(source.name, file.read(columns=wanted)))
             source.check_bytes(parts[-1].data.nbytes)
@@ -123,8 +118,7 @@ def _read_embeddings(
     """
     import pyarrow as pa
 
-    features = roles.features if roles.embedding is None else (roles.embedding,)
-    at_once = max(BATCH_BYTES // (8 * max(len(features), USUAL_WIDTH)), 1)
+    at_once = max(BATCH_BYTES // (8 * max(len(roles.features), USUAL_WIDTH)), 1)
     room = min(sum(source.max_bytes for source in sources), MAX_BYTES)
     array: NDArray[Any] | None = None
     labels, filled, names = [], 0, roles.labels()
@@ -133,8 +127,8 @@ def _read_embeddings(
         if roles.embedding is not None:
             _check_lists(source, roles.embedding, dtype.itemsize)
         with open_parquet(source) as file:
-            for batch in batches(file, [*names, *features], at_once):
-                table = Table(source.name, pa.Table.from_batches([batch]), place(source.name, filled - begin))
+            for batch in batches(file, [*names, *roles.numbers()], at_once):
+                table = Table(source.name, pa.Table.from_batches([batch]), start=filled - begin)
                 vectors = vectors_of(table, roles, None if array is None else array.shape[1])
                 if array is None:
                     source.check_bytes(rows * vectors.shape[1] * dtype.itemsize, room)

@@ -30,20 +30,21 @@ __all__ = ["READERS", "file_digest", "read"]
 
 # What plain tables take.
 TABLE = "columns group missing"
-# Readers by name: the function of `matchbound.readers.layouts`, and the options that it takes.
+# Readers by name: the function of `matchbound.readers.layouts`, its files (those that may be missing in brackets, and
+# dots where there may be more), and the options that it takes.
 READERS = {
-    "voxceleb": ("lists.read_voxceleb", "identity_regex missing"),
-    "kaldi": ("lists.read_kaldi", "map identity_regex missing"),
-    "kaldi-ark": ("vectors.read_kaldi_ark", "map identity_regex"),
-    "sre": ("lists.read_sre", "map identity_regex missing"),
-    "bob4": ("lists.read_bob4", "missing"),
-    "bob5": ("lists.read_bob5", "missing"),
-    "bob-csv": ("lists.read_bob_csv", "group missing"),
-    "pyeer": ("lists.read_pyeer", ""),
-    "lfw": ("lists.read_lfw", "missing"),
-    "ijb": ("lists.read_ijb", "missing"),
-    "matrix": ("vectors.read_matrix", "labels column_labels"),
-    "splink": ("splink.read_splink", "labels score truth unique_id blocked missing"),
+    "voxceleb": ("lists.read_voxceleb", "trials [scores]", "identity_regex missing"),
+    "kaldi": ("lists.read_kaldi", "trials [scores] [utt2spk]", "map identity_regex missing"),
+    "kaldi-ark": ("vectors.read_kaldi_ark", "archive [utt2spk]", "map identity_regex"),
+    "sre": ("lists.read_sre", "key [scores] [map]", "map identity_regex missing"),
+    "bob4": ("lists.read_bob4", "scores", "missing"),
+    "bob5": ("lists.read_bob5", "scores", "missing"),
+    "bob-csv": ("lists.read_bob_csv", "scores", "group missing"),
+    "pyeer": ("lists.read_pyeer", "genuine-scores impostor-scores", ""),
+    "lfw": ("lists.read_lfw", "pairs.txt scores", "missing"),
+    "ijb": ("lists.read_ijb", "pairs [scores] [metadata] …", "missing"),
+    "matrix": ("vectors.read_matrix", "matrix [labels] [column-labels]", "labels column_labels"),
+    "splink": ("splink.read_splink", "predictions [labels]", "labels score truth unique_id blocked missing"),
 }
 # For a file without a reader, by its kind: what messages call it, the function of `matchbound.readers`, its options.
 KINDS = {
@@ -222,8 +223,6 @@ def _by_content(inputs: list[Input], given: dict[str, Any]) -> Data:
         )
     if kind == "empty":
         raise DataError(f"{source.name} is empty")
-    if source.piped and kind not in ("text", "json"):
-        raise DataError(f"{source.name} holds binary data ({kind}); only text can be read from a pipe")
     return _run(source.name, *KINDS[kind], given, inputs)
 
 
@@ -243,8 +242,11 @@ def _run(source: AnyPath, what: str, function: str, takes: str, given: Mapping[s
 
 def _read_as(reader: str, inputs: list[Input], given: Mapping[str, Any]) -> Data:
     """The data by a reader of the table of readers; files of known tools may be given in any order."""
+    function, files, takes = READERS[reader]
+    least, most = sum(not word.startswith(("[", "…")) for word in files.split()), len(files.split())
+    if len(inputs) < least or (len(inputs) > most and "…" not in files):
+        raise UsageError(f"reader {reader!r} takes the files {files}; got {len(inputs)}")
     by = recognised(inputs) if reader in TRIAL_LISTS else None
-    function, takes = READERS[reader]
     ordered = by[1] if by is not None and by[0] == reader else inputs
     return _run(inputs[0].name, f"reader {reader!r}", f"layouts.{function}", takes, given, ordered)
 

@@ -51,14 +51,8 @@ DECISIONS = ("is_match", "match", "clerical_match_score")
 _TRUTHS = (*WORDS["genuine"], "label")
 _SIDES = (("a", "b"), ("1", "2"), ("l", "r"), ("left", "right"), ("x", "y"))
 _NAMED_SIDES = (
-    ("bio_ref", "probe"),
-    ("reference", "probe"),
-    ("ref", "probe"),
-    ("gallery", "probe"),
-    ("enroll", "test"),
-    ("enrol", "test"),
-    ("enrollment", "test"),
-    ("model", "test"),
+    *((side, "probe") for side in ("bio_ref", "reference", "ref", "gallery")),
+    *((side, "test") for side in ("enroll", "enrol", "enrollment", "model")),
     ("query", "target"),
 )
 _FEATURE = re.compile(r"^(?:feature|feat|f|x|v|e|d|dim|emb|embedding|vec|vector|encoding|pc|col)?_?(\d{1,9})$")
@@ -89,6 +83,10 @@ class PairRoles:
     also: tuple[str, ...] = ()
     notes: tuple[Note, ...] = ()
 
+    def numbers(self) -> tuple[str, ...]:
+        """The columns that hold numbers."""
+        return (self.score,)
+
     @property
     def truths(self) -> tuple[str, ...]:
         """The columns that say which comparisons are genuine, the one that counts first."""
@@ -114,6 +112,10 @@ class RowRoles:
     def labels(self) -> tuple[str, ...]:
         """The columns that hold labels."""
         return tuple(dict.fromkeys(name for name in (self.identity, self.instance, self.group) if name is not None))
+
+    def numbers(self) -> tuple[str, ...]:
+        """The columns that hold numbers, or lists of them."""
+        return self.features if self.embedding is None else (self.embedding,)
 
 
 def plain(name: str) -> str:
@@ -359,7 +361,7 @@ class _Columns:
         They are columns of weights or qualities, and, where identities alone say what is genuine, any whose name
         means nothing here: it may say so too.
         """
-        used = {*roles.labels(), *((roles.score,) if isinstance(roles, PairRoles) else roles.features)}
+        used = {*roles.labels(), *roles.numbers()}
         weights = self.called((*WORDS["weight"], *(side for pair in _spellings(WORDS["weight"]) for side in pair)))
         unused, notes = [name for name in weights if name not in used], []
         if unused:

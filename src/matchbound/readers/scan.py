@@ -15,7 +15,7 @@ from matchbound.data.labels import Coded, as_text
 from matchbound.errors import DataError, argument, plainly
 from matchbound.files.opening import MAX_BYTES, Input, Origin, files_below, is_address, open_input, own_name
 from matchbound.notes import Note
-from matchbound.readers.parquet import PARQUET, batches, check_size, open_parquet, place
+from matchbound.readers.parquet import PARQUET, batches, check_size, open_parquet
 from matchbound.readers.roles import PairRoles, Sides, find_roles
 from matchbound.readers.tables import Contradictions, Table, distance_note
 from matchbound.readers.text import Layout, checked_blocks, read_header, table_layout, text_place
@@ -200,7 +200,7 @@ class _Part:
             if self.header is None:
                 with open_parquet(self.source) as file:
                     for batch in batches(file, [*labels, *numbers], BATCH_ROWS):
-                        yield Table(name, pa.Table.from_batches([batch]), place(name, done))
+                        yield Table(name, pa.Table.from_batches([batch]), start=done)
                         done += batch.num_rows
             else:
                 layout = table_layout(self.source, self.header, labels, numbers)
@@ -219,7 +219,7 @@ def _open(table: ScoreFile, group: str | None = None) -> list[_Part]:
     parts: list[_Part] = []
     for source in table.inputs():
         found: dict[str, Any] = {}
-        if source.kind == "parquet" and not source.piped:
+        if source.kind == "parquet":
             with open_parquet(source) as file:
                 names = file.schema_arrow.names
                 check_size(file, (), source)

@@ -71,7 +71,8 @@ class Table:
         The name of the file or frame, for messages.
     data : pyarrow.Table
     place : callable or None
-        From a row number (0, 1, …) to the place in the source, such as ``"scores.csv, line 17"``.
+        From a row number (0, 1, …) to the place in the source, such as ``"scores.csv, line 17"``; by default the row
+        counts from `start`.
     notes : tuple of Note
         What was taken where there was a choice.
     """
@@ -80,6 +81,7 @@ class Table:
     data: Any
     place: Callable[[int], str] | None = None
     notes: tuple[Note, ...] = ()
+    start: int = 0
 
     @property
     def names(self) -> list[str]:
@@ -95,7 +97,7 @@ class Table:
 
     def where(self, row: int) -> str:
         """The place of a row in the source."""
-        return f"{self.source}, row {row}" if self.place is None else self.place(row)
+        return f"{self.source}, row {self.start + row}" if self.place is None else self.place(row)
 
     def labels(self, name: str) -> LabelArray:
         """A column of labels as text or integers, shape (n,)."""

@@ -93,8 +93,7 @@ def read_delimited(source: Input, options: Options) -> Comparisons | Embeddings:
             f"{source.name}: the column {roles.embedding!r} cannot hold lists in a text file; write one column per "
             "number (feature_0, feature_1, …), or use Parquet or .npz"
         )
-    numbers = (roles.score,) if isinstance(roles, PairRoles) else roles.features
-    return build(text_table(source, table_layout(source, header, roles.labels(), numbers)), roles, options)
+    return build(text_table(source, table_layout(source, header, roles.labels(), roles.numbers())), roles, options)
 
 
 def load_text_table(source: Input, numbers: Collection[str] = (), delimiter: str | None = None) -> Table:
@@ -169,8 +168,6 @@ def checked_blocks(source: Input, layout: Layout) -> Iterator[Any]:
     rows, problem = 0, ""
     try:
         for text in _blocks(source, layout):
-            if text.startswith(codecs.BOM_UTF8):
-                text = codecs.BOM_UTF8 + text  # the parser drops one, and inside a file it is part of a label
             if text.strip():
                 part = _parse(text, layout)
                 rows += part.num_rows
@@ -195,22 +192,19 @@ def _blocks(source: Input, layout: Layout) -> Iterator[bytes]:
     with source.open() as stream:
         for _ in range(layout.above):
             stream.readline(MAX_LINE)
-        rest, last = b"" if layout.above else stream.read(3).removeprefix(codecs.BOM_UTF8), False
-        while not last:
-            more = stream.read(size)
-            last = len(more) < size
-            text = rest + more
-            cut = len(text) if last else text.rfind(b"\n") + 1
-            if not cut and len(text) > MAX_LINE:
+        begun = b"" if layout.above else stream.read(len(codecs.BOM_UTF8)).removeprefix(codecs.BOM_UTF8)
+        while text := begun + stream.read(size):
+            begun, end = b"", stream.readline(MAX_LINE)
+            if len(end) == MAX_LINE:
                 raise DataError(f"{source.name}: a line is longer than {MAX_LINE:,} bytes: not a table of text")
-            whole, rest = text[:cut], text[cut:]
+            text += end
             if layout.line:
-                whole = _tidied(whole, layout.delimiter)
-                if b"\r" in whole:  # the parser would begin a new row there
+                text = _tidied(text, layout.delimiter)
+                if b"\r" in text:  # the parser would begin a new row there
                     raise pa.ArrowInvalid("there is a carriage return inside a line")
-                yield whole
-            else:
-                yield _without_empty_rows(whole, layout.delimiter or ",") if last else whole
+            elif not stream.peek(1):
+                text = _without_empty_rows(text, layout.delimiter or ",")
+            yield text
 
 
 def _without_empty_rows(text: bytes, delimiter: str) -> bytes:

@@ -55,7 +55,7 @@ def read_voxceleb(inputs: Sequence[Input], options: Options) -> Comparisons:
     The speaker is the part of the path like ``id10270``, or else the first part. Scores are one per line in
     the order of the list, or lines with both paths and a score. A fourth column of the list can hold the score.
     """
-    trials, score_file, _ = _files(inputs, "voxceleb", options)
+    trials, score_file, _ = _files(inputs)
     own = "_score" if score_file else "score"
     table = read_list(trials, ("genuine instance_a instance_b", f"genuine instance_a instance_b {own}"))
     return _comparisons(table, score_file, identity_of(None, options) or _speaker_of_path, "voxceleb", options)
@@ -68,7 +68,7 @@ def read_kaldi(inputs: Sequence[Input], options: Options) -> Comparisons:
     from `identity_regex` (its first group, searched in the sample name); what neither names is inferred from
     the target trials. One file with ``enroll test score target`` lines is read as well.
     """
-    trials, score_file, map_file = _files(inputs, "kaldi", options)
+    trials, score_file, map_file = _files(inputs)
     own = "_score" if score_file else "score"
     first = first_line(trials).split()
     label_last = len(first) == 4 and first[3].lower() in GENUINE_WORDS and as_float(first[2]) is not None
@@ -85,7 +85,7 @@ def read_sre(inputs: Sequence[Input], options: Options) -> Comparisons:
     ``model segment [side] score``, or the nine columns of a 2008 submission. `map` names the speaker of
     models or segments (two columns, or a model key); the rest is inferred from the target trials.
     """
-    trials, score_file, map_file = _files(inputs, "sre", options)
+    trials, score_file, map_file = _files(inputs)
     if score_file is None:
         raise DataError(f"{trials.name} is a key without scores; give {argument('read', 'key, scores; sre')}")
     of_name = identity_of(map_file, options)
@@ -177,10 +177,8 @@ def join_scores(trials: Table, scores: Table, may_miss: bool) -> FloatArray:
     return found
 
 
-def _files(inputs: Sequence[Input], reader: str, options: Options) -> tuple[Input, Input | None, Input | None]:
+def _files(inputs: Sequence[Input]) -> tuple[Input, Input | None, Input | None]:
     """The trial list, the scores, and the map where it is a file in the list."""
-    if len(inputs) > (3 if options.map is None and reader != "voxceleb" else 2):
-        raise UsageError(f"reader {reader!r} does not take {len(inputs)} files; it takes the trials and the scores")
     score_file, map_file, *_ = (*inputs[1:], None, None)
     if score_file is not None and score_file.name == inputs[0].name:
         raise DataError(f"{score_file.name} was given as the trials and as the scores; give a file of scores")
@@ -229,17 +227,16 @@ def _by_regex(pattern: str) -> Callable[[str], str]:
 
 def identity_of(map_file: Input | None, options: Options) -> Callable[[str], str] | None:
     """From the name of a sample to its identity, by a map or a regular expression; None without either."""
-    map = options.map if map_file is None else map_file
-    if map is not None and options.identity_regex is not None:
-        raise UsageError("give map or identity_regex, not both")
+    if sum(way is not None for way in (map_file, options.map, options.identity_regex)) > 1:
+        raise UsageError("give one map, as a file in the list or as map, or identity_regex, not both")
     if options.identity_regex is not None:
         return _by_regex(options.identity_regex)
-    if map is None:
-        return None
-    if isinstance(map, Mapping):
-        known = label_mapping(map, "map")
+    if isinstance(options.map, Mapping):
+        known = label_mapping(options.map, "map")
+    elif options.map is not None or map_file is not None:
+        known = read_map(map_file or open_input(str(options.map)))
     else:
-        known = read_map(map if isinstance(map, Input) else open_input(map))
+        return None
     return lambda name: known.get(name, "")
 
 
@@ -275,14 +272,8 @@ def _sre_list(source: Input, wanted: str, called: str) -> Table:
             raise DataError(f"{source.name}, line 1: there is no column {called}; the header is {shorten(line)!r}")
         kept = {role: at for role, at in roles.items() if role in ("model", "segment", "side", wanted)}
         lines = _headed_line(fields, kept)
-    elif wanted == "genuine" and len(fields) >= 3:
-        at = 3 if len(fields) >= 4 else 2
-        lines = (" ".join([*lines[at - 2].split(), *(f"_{k}" for k in range(at + 1, len(fields)))]),)
-        if fields[at].lower() not in GENUINE_WORDS:
-            raise DataError(
-                f"{source.name}, line 1: {shorten(fields[at])!r} is not a label; write target or nontarget. A "
-                "header has the columns modelid, segmentid, side, targettype"
-            )
+    elif wanted == "genuine" and len(fields) > 4:
+        lines = (" ".join([lines[1], *(f"_{at}" for at in range(4, len(fields)))]),)
     table = read_list(source, lines, delimiter=delimiter, headed=headed)
     model = table.coded("model").renamed("model:{}".format)  # so that it is not taken for a segment
     segment = table.coded("segment").renamed("segment:{}".format)
@@ -322,14 +313,14 @@ def _subjects(files: Sequence[Input]) -> dict[str, str]:
 
 def read_bob4(inputs: Sequence[Input], options: Options) -> Comparisons:
     """``claimed_id real_id probe_key score``: the model of the claimed identity against a probe."""
-    table = read_list(one_file(inputs, "bob4"), ("id_a id_b instance_b score",))
+    table = read_list(inputs[0], ("id_a id_b instance_b score",))
     model = Coded(np.asarray([MODEL]), np.zeros(table.data.num_rows, dtype=np.int8))
     return build_comparisons(table.with_labels(instance_a=model), _WITH_INSTANCES, options)
 
 
 def read_bob5(inputs: Sequence[Input], options: Options) -> Comparisons:
     """``claimed_id model_label real_id probe_key score``: one model of the claimed identity against a probe."""
-    table = read_list(one_file(inputs, "bob5"), ("id_a instance_a id_b instance_b score",))
+    table = read_list(inputs[0], ("id_a instance_a id_b instance_b score",))
     return build_comparisons(table, _WITH_INSTANCES, options)
 
 
@@ -338,7 +329,7 @@ def read_bob_csv(inputs: Sequence[Input], options: Options) -> Comparisons:
 
     `group` names a metadata column: ``"gender"`` stands for ``bio_ref_gender`` and ``probe_gender``.
     """
-    source = one_file(inputs, "bob-csv")
+    source = inputs[0]
     names = [plain(name) for name in first_line(source).split(",")]
     missing = [name for name in ("bio_ref_subject_id", "probe_subject_id", "score") if name not in names]
     if missing:
@@ -355,8 +346,6 @@ def read_pyeer(inputs: Sequence[Input], options: Options) -> Comparisons:
 
     Nobody can be told apart in such files, and the findings say so.
     """
-    if len(inputs) != 2:
-        raise UsageError(f"reader 'pyeer' takes two files, genuine scores and impostor scores; got {len(inputs)}")
     return Comparisons.from_scores(_last_numbers(inputs[0]), _last_numbers(inputs[1]), distance=bool(options.distance))
 
 
@@ -366,8 +355,6 @@ def read_lfw(inputs: Sequence[Input], options: Options) -> Comparisons:
     The first line holds the number of folds and of pairs a fold and kind (``10 300``), or of pairs of each
     kind. Scores: text with one number per line, or an ``.npy`` array.
     """
-    if len(inputs) != 2:
-        raise UsageError("reader 'lfw' takes pairs.txt and a file of scores, one per pair and in its order")
     source = inputs[0]
     first_line(source)
     header: list[int] = []
@@ -394,13 +381,6 @@ def read_lfw(inputs: Sequence[Input], options: Options) -> Comparisons:
     table = read_list(listed, ("id_a instance_a id_b instance_b",), delimiter="\t")
     score = load_scores(inputs[1], rows, source.name, options.missing != "error")
     return build_comparisons(table, _WITH_INSTANCES, options, score=score)
-
-
-def one_file(inputs: Sequence[Input], reader: str) -> Input:
-    """The only file that a reader takes."""
-    if len(inputs) != 1:
-        raise UsageError(f"reader {reader!r} takes one file; got {len(inputs)}")
-    return inputs[0]
 
 
 def _is_count(text: str) -> bool:

@@ -45,8 +45,6 @@ def read_splink(inputs: Sequence[Input], options: Options) -> Comparisons:
     repeats
         As in `matchbound.read`: with it, a labelled pair may be predicted with several scores.
     """
-    if len(inputs) > 2:
-        raise UsageError(f"reader 'splink' takes predictions and labels; got {len(inputs)} files")
     if options.labels not in (None, "complete"):
         raise UsageError(
             f"labels must be 'complete', and a file of labels comes after the predictions; got {options.labels!r}"

@@ -34,8 +34,6 @@ def read_kaldi_ark(inputs: Sequence[Input], options: Options) -> Embeddings:
     The speakers come from a second file of ``utterance speaker`` lines such as utt2spk, from `map` (such a file, or a
     dictionary), or from `identity_regex` (its first group, searched in the name of the utterance).
     """
-    if len(inputs) > 2 or (len(inputs) == 2 and options.map is not None):
-        raise UsageError(f"reader 'kaldi-ark' takes an archive or a list, and utt2spk; got {len(inputs)} files")
     identity = identity_of(inputs[1] if len(inputs) == 2 else None, options)
     source = inputs[0]
     if identity is None:
