@@ -1,9 +1,11 @@
-"""Precision, recall and F1: golden values, literal twins, limits."""
+"""Precision, recall, F1 and HTER: golden values, literal twins, limits; thresholds from a development set."""
 
 from __future__ import annotations
 
 import json
 import math
+import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 import matchbound as mb
 import naive_costs as naive
 from conftest import DATA, golden_table
+from matchbound.cli import main
 from strategies import Row, comparisons, tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -129,3 +132,119 @@ def test_f1_without_wrong_decisions() -> None:
     assert made.estimate == 1.0
     assert np.isclose(made.interval().high, 1.0)
     assert made.interval().low < 1.0
+
+
+FILE, DEV = str(DATA / "larger.csv"), str(DATA / "balanced.csv")
+
+
+@pytest.mark.parametrize(
+    ("criterion", "expected"),
+    [
+        ("eer", lambda curve: curve.eer().threshold),
+        ("min-hter", lambda curve: curve.min_dcf(0.5).threshold),
+        ("far=0.05", lambda curve: curve.at_far(0.05).threshold),
+        ("FRR = 5%", lambda curve: curve.at_frr(0.05).threshold),
+    ],
+)
+def test_criteria(criterion: str, expected: object) -> None:
+    dev, data = golden_table("balanced"), golden_table("larger")
+    rates = mb.evaluate(data, threshold_from=dev, criterion=criterion)
+    assert rates.threshold == expected(mb.roc(dev))  # type: ignore[operator]
+    assert rates.far.errors == mb.evaluate(data, rates.threshold).far.errors
+
+
+@pytest.mark.parametrize("criterion", ["x", "far", "far=x", "eer=1"])
+def test_bad_criteria(criterion: str) -> None:
+    with pytest.raises(mb.UsageError, match="criterion"):
+        mb.evaluate(golden_table("larger"), threshold_from=golden_table("balanced"), criterion=criterion)
+
+
+def test_one_way_to_choose() -> None:
+    data = golden_table("balanced")
+    with pytest.raises(mb.UsageError, match="give one of threshold"):
+        mb.evaluate(data, 0.5, threshold_from=data)  # type: ignore[call-overload]
+    with pytest.raises(mb.UsageError, match="give a threshold"):
+        mb.evaluate(data)  # type: ignore[call-overload]
+
+
+@given(tables(min_identities=3, max_rows=30))
+def test_hter_equals_its_twin(rows: list[Row]) -> None:
+    """Half of a detection cost at prior ½, and its variance a quarter."""
+    rows = [*rows, ("p0", "p0", 0.5), ("p0", "p1", 0.0)]
+    made = mb.evaluate(comparisons(rows), 0.25).hter()
+    assert made.estimate == pytest.approx(naive.cost(rows, 0.25, 0.5) / 2)
+    assert made.variance == pytest.approx(naive.cost_variance(rows, 0.25, 0.5) / 4, abs=1e-15)
+
+
+def test_hter_intervals() -> None:
+    rates = mb.evaluate(golden_table("larger"), 0.5)
+    made = rates.hter()
+    for method in ("auto", "latent", "log-t"):
+        limits = made.interval(method)
+        assert limits.low < made.estimate < limits.high
+    assert made.interval().low < made.interval(side="lower").low
+    assert rates.claim("hter < 99%").verdict == "shown"
+    few = mb.Comparisons(list("aabbccab"), list("aabbccbc"), [1.0, 0.9, 0.8, 0.9, 0.7, 0.9, 0.1, 0.2])
+    perfect = mb.evaluate(few, 0.5).hter()
+    assert perfect.estimate == 0.0
+    assert perfect.interval().high > 0.1
+    with pytest.raises(mb.DataError, match="no width"):
+        perfect.interval("log-t")
+
+
+def test_the_usual_points() -> None:
+    data = golden_table("larger")
+    curve = mb.roc(data)
+    points = curve.points()
+    assert [point.label for point in points] == ["frr@far=0.01", "frr@far=0.001", "frr@far=0", "eer"]
+    assert points[2].far == 0.0
+    assert points[2].estimate == pytest.approx(np.mean(data.score[data.genuine] < 0.804563))
+    for point in points:
+        made = point.interval()
+        assert made.low <= point.estimate <= made.high
+        assert made.width > 0.0
+
+
+def test_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--threshold-from", DEV, "--criterion", "far=0.05", "--claim", "hter<99%", "--format", "json", "-q"]
+    assert main(["evaluate", FILE, *options]) == 0
+    document = json.loads(capsys.readouterr().out)
+    threshold = mb.roc(golden_table("balanced")).at_far(0.05).threshold
+    assert [row["metric"] for row in document["results"]] == ["far", "frr", "hter"]
+    assert document["results"][0]["threshold"] == threshold
+    assert document["provenance"]["parameters"]["threshold_from"] == "balanced.csv"
+    assert main(["evaluate", FILE, "--threshold", "1", "--threshold-from", DEV]) == 2
+    assert main(["roc", FILE, "--points", "--format", "json", "-q"]) == 0
+    rows = json.loads(capsys.readouterr().out)["results"]
+    assert [row["target"] for row in rows[:3]] == [0.01, 0.001, 0.0]
+
+
+def test_sre08(shared_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """EER, minDCF at 0.01 and 0.001 with intervals from one command; minDCF is the minimum of scikit-learn's curve."""
+    import pyarrow.parquet as pq
+
+    metrics = pytest.importorskip("sklearn.metrics")
+    file = shared_data / "scores_nist_sre08_tno.parquet"
+    assert main(["roc", str(file), "--min-dcf", "0.01", "--min-dcf", "0.001", "--format", "json", "-q"]) == 0
+    rows = {(row["metric"], row["target"]): row for row in json.loads(capsys.readouterr().out)["results"]}
+    table = pq.read_table(file)
+    far, tpr, _ = metrics.roc_curve(np.array(table["genuine"]), np.array(table["score"]), drop_intermediate=False)
+    for prior in (0.01, 0.001):
+        row = rows["mindcf", prior]
+        assert row["estimate"] == pytest.approx(float((prior * (1 - tpr) + (1 - prior) * far).min()) / prior, rel=1e-12)
+        assert row["low"] < row["estimate"] < row["high"] <= 1.0
+    assert rows["eer", None]["estimate"] == pytest.approx(0.0565, abs=1e-3)
+
+
+def test_people_of_both_sets_are_counted_in_a_warning() -> None:
+    data = mb.demo_data(n_identities=30)
+    some = data.among(np.arange(10))
+    with pytest.warns(mb.MatchboundWarning) as caught:
+        mb.evaluate(data, threshold_from=some)
+    (note,) = (item.message.args[0] for item in caught if item.message.args[0].code == "threshold-from-same-people")
+    assert str(note).startswith("10 people are in both sets")
+    others = data.among(np.arange(10, 30))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        mb.evaluate(others, threshold_from=some)
+    assert "both sets" not in str([item.message for item in told])

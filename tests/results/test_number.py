@@ -1,32 +1,28 @@
-"""One body of intervals, bounds, claims and records for every number."""
+"""One body of intervals, bounds, claims and records for every number; verdicts are right as often as they promise."""
 
 from __future__ import annotations
 
 import json
 import math
-import warnings
-from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import matchbound as mb
+from conftest import golden_table
 from matchbound.metrics import METRICS, NAMES, read_from
 from matchbound.notes import Note
+from matchbound.planning.plan import with_plan
+from matchbound.results.claims import Claim, Relation, decide, parse_claim
+from matchbound.results.interval import Interval
 from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule
 
 
 @pytest.fixture(scope="module")
 def faces() -> mb.Embeddings:
     return mb.demo_data(n_identities=60)
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", mb.MatchboundWarning)
-        yield
 
 
 def numbers(faces: mb.Embeddings) -> list[Number]:
@@ -139,3 +135,155 @@ def test_claims_about_differences_and_gaps(faces: mb.Embeddings) -> None:
     assert groups.claim("frr ratio < 100").verdict == "shown"
     with pytest.raises(mb.UsageError, match="groups take"):
         groups.claim("far < 1%")
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+
+
+@pytest.mark.parametrize(
+    ("text", "metric", "relation", "target", "given", "options"),
+    [
+        ("far<1e-3", "far", "<", 1e-3, None, {}),
+        ("FMR <= 0.1%", "far", "<", 1e-3, None, {}),
+        ("frr@far=1e-3 < 5%", "frr@far", "<", 0.05, 1e-3, {}),
+        ("fnmr@fmr = 0.1% ≤ 0.05", "frr@far", "<", 0.05, 1e-3, {}),
+        ("mindcf@prior=0.01<0.3", "mindcf", "<", 0.3, None, {"prior": 0.01}),
+        ("precision@prior=0.01 > 0.9", "precision", ">", 0.9, None, {"prior": 0.01}),
+        ("fnir@fpir=0.01@rank=1 < 2%", "fnir@fpir", "<", 0.02, 0.01, {"rank": 1.0}),
+        ("auc ≥ 0.99", "auc", ">", 0.99, None, {}),
+    ],
+)
+def test_reading(
+    text: str, metric: str, relation: str, target: float, given: float | None, options: dict[str, float]
+) -> None:
+    said = parse_claim(text)
+    assert (said.metric, said.relation, said.given, dict(said.options)) == (metric, relation, given, options)
+    assert said.target == pytest.approx(target)
+    assert parse_claim(str(said)) == said
+
+
+@pytest.mark.parametrize("text", ["", "far", "far<", "far<x", "far<nan", "far<inf", "foo<1", "frr@far<1", "a<b<c"])
+def test_what_cannot_be_read(text: str) -> None:
+    with pytest.raises(mb.UsageError, match="claim"):
+        parse_claim(text)
+
+
+def decided(estimate: float, bounds: tuple[float, float], target: float, relation: Relation = "<") -> Claim:
+    number = SimpleNamespace(label="x", entry="far", estimate=estimate)
+    sides = (Interval(*bounds, 0.95, "exact", side) for side in ("lower", "upper"))  # type: ignore[arg-type]
+    return decide(number, *sides, relation, target)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "relation", "target", "verdict", "bound"),
+    [
+        ((0.01, 0.03), "<", 0.05, "shown", 0.03),
+        ((0.01, 0.05), "<", 0.05, "shown", 0.05),
+        ((0.01, 0.06), "<", 0.05, "not shown", 0.06),
+        ((0.055, 0.06), "<", 0.05, "refuted", 0.055),
+        ((0.91, 0.97), ">", 0.9, "shown", 0.91),
+        ((0.85, 0.97), ">", 0.9, "not shown", 0.85),
+        ((0.80, 0.89), ">", 0.9, "refuted", 0.89),
+    ],
+)
+def test_verdicts(bounds: tuple[float, float], relation: Relation, target: float, verdict: str, bound: float) -> None:
+    made = decided(sum(bounds) / 2, bounds, target, relation)
+    assert made.ratio == pytest.approx(bound / target)
+    assert (made.verdict, made.bound) == (verdict, bound)
+    assert bool(made) == made.shown == (verdict == "shown")
+    assert verdict in str(made)
+    assert (made.more_identities is None) == (verdict != "not shown")
+
+
+def test_what_would_settle_it() -> None:
+    """On the log scale the bound is three times as far from the estimate as the target: nine times the identities."""
+    made = decided(0.01, (0.001, 0.08), 0.02)
+    assert made.more_identities == pytest.approx(9.0)
+    assert decided(0.03, (0.01, 0.08), 0.02).more_identities == math.inf
+    assert decided(0.0, (0.0, 0.08), 0.02).more_identities == pytest.approx(4.0)
+
+
+def test_of_results() -> None:
+    data = golden_table("larger")
+    rates, curve = mb.evaluate(data, 0.6), mb.roc(data)
+    upper = rates.far.upper_bound(0.95)
+    assert rates.far.claim(below=upper).verdict == "shown"
+    assert rates.far.claim(below=upper * 0.999).verdict == "not shown"
+    assert rates.far.claim(below=rates.far.lower_bound(0.95) * 0.9).verdict == "refuted"
+    assert rates.far.claim(below=upper, level=0.99).verdict == "not shown"
+    assert rates.claim(f"far < {upper!r}").verdict == "shown"
+    assert rates.claim("precision@prior=0.01 > 0.001").verdict == "shown"
+    assert rates.claim("recall > 0.999").verdict == "refuted"
+    assert curve.claim("frr@far=1e-2 < 0.999").verdict == "shown"
+    assert curve.claim("frr@far=1e-2 < 0.999").bound == curve.at_far(1e-2).interval(side="upper").high
+    assert curve.claim("mindcf@prior=0.05 < 0.1").verdict == "refuted"
+    assert curve.claim("eer < 0.1%").verdict == "refuted"
+    assert curve.claim("auc > 0.5").verdict == "shown"
+    assert curve.claim("far@frr=0.5 < 0.9").verdict == "shown"
+    assert curve.claim("mincllr < 2").verdict == "shown"
+
+
+def test_what_a_result_knows_nothing_of() -> None:
+    data = golden_table("balanced")
+    with pytest.raises(mb.UsageError, match="claims about a curve take"):
+        mb.roc(data).claim("far < 0.5")
+    with pytest.raises(mb.UsageError, match="claims about"):
+        mb.evaluate(data, 0.5).claim("eer < 0.5")
+    with pytest.raises(mb.UsageError, match="no setting"):
+        mb.roc(data).claim("eer@rank=1 < 0.5")
+    far = mb.evaluate(data, 0.5).far
+    for target in ({}, {"below": "far<1%"}, {"above": math.inf}, {"below": None, "above": [0.1]}):
+        with pytest.raises(mb.UsageError):
+            far.claim(**target)
+
+
+def test_rules_of_thumb_are_beside_it() -> None:
+    rates = mb.evaluate(golden_table("larger"), 0.9)
+    assert rates.far.errors == 0
+    rules = rates.far.claim(below=1e-3).rules
+    assert rules[0].startswith("Rule of 3: no error in 4,009 comparisons")
+    assert "assumes independent comparisons" in rules[0]
+    assert rules[1].startswith("Rule of 30")
+    assert not mb.roc(golden_table("larger")).eer().claim(below=0.5).rules
+
+
+def test_a_true_target_is_rarely_refuted_and_a_false_one_rarely_shown() -> None:
+    """A rate exactly at the target is shown, or refuted, in about 5% of samples each: 200 samples, 4 standard errors.
+
+    Comparisons share no one here, so that the rate of wrong verdicts is that of a binomial bound.
+    """
+    rng = np.random.default_rng(11)
+    shown = refuted = 0
+    for _ in range(200):
+        wrong = rng.random(300) < 0.1
+        people = np.arange(300)
+        one, two = np.concatenate([people, people]), np.concatenate([people + 1000, people])
+        data = mb.Comparisons(one, two, np.concatenate([wrong, np.ones(300)]))
+        made = mb.evaluate(data, 0.5).far.claim(below=0.1, method="wilson")
+        shown += made.verdict == "shown"
+        refuted += made.verdict == "refuted"
+    error = math.sqrt(0.05 * 0.95 / 200)
+    assert shown / 200 < 0.05 + 4 * error
+    assert refuted / 200 < 0.05 + 4 * error
+    assert shown + refuted > 0
+
+
+def test_the_sample_that_would_settle_it() -> None:
+    """One number says how many people would settle a claim: that of the plan, where there is one."""
+    data = golden_table("larger")
+    claim = mb.evaluate(data, 0.7).far.claim(below=0.004)
+    assert claim.verdict == "not shown"
+    assert "times as many identities" in claim.reason
+    planned, made = with_plan(claim, data), mb.plan(far=claim.estimate, upper=0.004, pilot=data)
+    assert f"{made.n_identities:,} people" in planned.rules[-1]
+    assert "times as many" not in planned.reason
+    assert planned.verdict == claim.verdict
+    for other in (mb.evaluate(data, 0.5).far.claim(below=1e-3), mb.roc(data).eer().claim(below=0.3)):
+        assert with_plan(other, data) is other, "no sample is expected to show it"
+
+
+def test_targets_in_python_are_rates_too() -> None:
+    rates = mb.evaluate(mb.demo_data(n_identities=30), 0.6)
+    with pytest.raises(mb.UsageError, match="write 5% for 5 percent"):
+        rates.far.claim(below=5)
+    assert mb.roc(mb.demo_data(n_identities=30)).min_dcf(0.01).claim(below=1.5).shown  # a cost is no rate

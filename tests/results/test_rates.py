@@ -1,14 +1,18 @@
-"""Estimates and variances against literal twins, and what must not change them."""
+"""Rates against golden tables and literal twins, what must not change them, and which comparisons erred."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matchbound as mb
 import naive
+from conftest import golden_expected, golden_table
+from matchbound import results
 from matchbound.results.rates import Rate
 from strategies import comparisons, instance_comparisons, instance_tables, tables
 
@@ -189,3 +193,195 @@ def test_effective_n_and_design_effect_are_on_every_rate() -> None:
         assert rate.effective_n == pytest.approx(rate.estimate * (1 - rate.estimate) / rate.variance)
         assert rate.design_effect == pytest.approx(rate.comparisons / rate.effective_n)
     assert rates.far.design_effect > 5
+
+
+EXPECTED = golden_expected()
+CASES = [(name, case["threshold"]) for name, cases in EXPECTED.items() for case in cases]
+DRAWN = 20_000
+
+
+def expected(name: str, threshold: float) -> dict:
+    return next(case for case in EXPECTED[name] if case["threshold"] == threshold)
+
+
+def close(value: float, target: float) -> bool:
+    """Relative difference of 1e-9 at most; limits at 0 carry rounding of the order of 1e-17."""
+    return abs(value - target) <= 1e-9 * abs(target) + 1e-15
+
+
+@pytest.mark.parametrize(("name", "threshold"), CASES)
+@pytest.mark.parametrize("metric", ["far", "frr"])
+def test_fixed_threshold_values(name: str, threshold: float, metric: str) -> None:
+    target = expected(name, threshold)[metric]
+    rate = getattr(mb.evaluate(golden_table(name), threshold), metric)
+    assert (rate.errors, rate.comparisons) == (target["errors"], target["comparisons"])
+    assert rate.tally.n_identities == expected(name, threshold)["identities"]
+    for field in ("estimate", "variance", "effective_n"):
+        assert close(getattr(rate, field), target[field]), field
+    for method in ("wilson", "wald", "naive-wilson"):
+        for level, limits in target[method].items():
+            made = rate.interval(method, float(level))
+            assert close(made.low, limits[0]), (method, level)
+            assert close(made.high, limits[1]), (method, level)
+
+
+@pytest.mark.parametrize("name", list(EXPECTED))
+def test_a_series_of_thresholds_equals_one_at_a_time(name: str) -> None:
+    thresholds = [case["threshold"] for case in EXPECTED[name]]
+    data = golden_table(name)
+    for threshold, rates in zip(thresholds, mb.evaluate(data, thresholds), strict=True):
+        alone = mb.evaluate(data, threshold)
+        for metric in ("far", "frr"):
+            one, other = getattr(rates, metric), getattr(alone, metric)
+            assert (one.errors, one.variance, one.interval()) == (
+                other.errors,
+                other.variance,
+                other.interval(),
+            )
+
+
+BOOTSTRAPPED = [
+    (name, case["threshold"], method)
+    for name, cases in EXPECTED.items()
+    for case in cases
+    for method in case.get("bootstrap", {})
+]
+
+
+@pytest.mark.parametrize(("name", "threshold", "method"), BOOTSTRAPPED)
+@pytest.mark.parametrize("metric", ["far", "frr"])
+def test_bootstrap_moments_agree_with_enumeration(name: str, threshold: float, method: str, metric: str) -> None:
+    """Mean and variance of 20,000 replicates within 4 Monte Carlo standard errors of the enumerated ones."""
+    target = expected(name, threshold)["bootstrap"][method][metric]
+    rate = getattr(mb.evaluate(golden_table(name), threshold), metric)
+    drawn = rate.bootstrap(method, DRAWN, rng=20_240).replicates
+    error_of_mean = np.sqrt(target["variance"] / DRAWN)
+    fourth = float(((drawn - drawn.mean()) ** 4).mean())
+    error_of_variance = np.sqrt(max(fourth - drawn.var() ** 2, 0.0) / DRAWN)
+    assert abs(drawn.mean() - target["mean"]) <= 4 * error_of_mean + 1e-12
+    assert abs(drawn.var(ddof=1) - target["variance"]) <= 4 * error_of_variance + 1e-12
+    assert np.unique(np.round(drawn, 12)).size <= target["support"]
+
+
+@st.composite
+def embeddings(draw: st.DrawFn) -> mb.Embeddings:
+    sizes = draw(st.lists(st.integers(1, 5), min_size=2, max_size=6))
+    seed = draw(st.integers(0, 2**32 - 1))
+    kind = draw(st.sampled_from(["f2", "f4", "f8"]))
+    similarity = draw(st.sampled_from(["cosine", "dot", "euclidean"]))
+    rng = np.random.default_rng(seed)
+    vectors = rng.integers(-2, 3, (sum(sizes), draw(st.integers(1, 9)))).astype(kind)
+    vectors[~vectors.any(axis=1), 0] = 1
+    order = rng.permutation(len(vectors))
+    return mb.Embeddings(vectors[order], np.repeat(np.arange(len(sizes)), sizes)[order], similarity)
+
+
+def _variance(rate: results.Rate, kind: str) -> float | str:
+    """The variance, or why there is none."""
+    try:
+        return rate.variance_by(kind)
+    except mb.DataError as error:
+        return str(error)
+
+
+@settings(max_examples=60)
+@given(embeddings(), st.data())
+def test_embeddings_equal_their_comparisons(data: mb.Embeddings, draw: st.DataObject) -> None:
+    """Thresholds are drawn among the scores themselves, where one bit decides."""
+    table = data.comparisons()
+    grid = draw.draw(st.lists(st.sampled_from(sorted(set(table.score))), min_size=1, max_size=3))
+    for one, two in zip(mb.evaluate(data, grid), mb.evaluate(table, grid), strict=True):
+        for metric in ("far", "frr"):
+            left, right = getattr(one, metric), getattr(two, metric)
+            assert (left.errors, left.comparisons) == (right.errors, right.comparisons)
+            if not left.comparisons:
+                continue
+            assert left.variance == right.variance
+            assert left.interval() == right.interval()
+            for kind in ("plug-in", "fixed-sizes"):
+                assert _variance(left, kind) == _variance(right, kind)
+
+
+@pytest.mark.parametrize("method", ["vertex", "double-or-nothing", "subsets", "two-level", "naive-bootstrap"])
+def test_bootstraps_equal_too(method: str) -> None:
+    data = mb.demo_data(n_identities=30)
+    one, two = mb.evaluate(data, 0.45), mb.evaluate(data.comparisons(), 0.45)
+    for metric in ("far", "frr"):
+        left = getattr(one, metric).bootstrap(method, 250, rng=5).replicates
+        right = getattr(two, metric).bootstrap(method, 250, rng=5).replicates
+        assert np.array_equal(left, right)
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "dot", "euclidean"])
+def test_scores_are_what_they_are_called(similarity: str) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((9, 13))
+    data = mb.Embeddings(x, np.arange(9) // 3, similarity)  # type: ignore[arg-type]
+    first, second = np.triu_indices(9, 1)
+    unit = x / np.linalg.norm(x, axis=1, keepdims=True)
+    target = {
+        "cosine": (unit[first] * unit[second]).sum(axis=1),
+        "dot": (x[first] * x[second]).sum(axis=1),
+        "euclidean": np.linalg.norm(x[first] - x[second], axis=1),
+    }[similarity]
+    np.testing.assert_allclose(data.score_pairs(first, second), target, rtol=1e-13, atol=1e-13)
+    assert np.array_equal(data.score_pairs(first, second), data.score_pairs(second, first))
+    assert data.score_pairs([first[5]], [second[5]])[0] == data.score_pairs(first, second)[5]
+
+
+def test_positions_outside_the_data_are_refused() -> None:
+    data = mb.Embeddings(np.eye(3), list("abc"))
+    with pytest.raises(mb.UsageError, match="second"):
+        data.score_pairs([0], [3])
+    with pytest.raises(mb.UsageError, match="first"):
+        data.score_pairs([-1], [1])
+
+
+def test_groups_belong_to_identities() -> None:
+    data = mb.Embeddings(np.eye(4), list("baba"), group=list("yxyx"))
+    assert list(data.identities) == ["a", "b"]
+    assert data.group is not None
+    assert list(data.group) == ["x", "y"]
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "euclidean"])
+def test_erring_comparisons_of_embeddings_are_those_of_the_table(similarity: str) -> None:
+    faces = mb.demo_data(n_identities=40, seed=5)
+    assert faces.instance is not None
+    data = mb.Embeddings(faces.vectors, faces.identities[faces.codes], similarity, instance=faces.instance)  # type: ignore[arg-type]
+    table = data.comparisons()
+    threshold = 0.5 if similarity == "cosine" else 9.0
+    for metric in ("far", "frr"):
+        one, two = (getattr(mb.evaluate(source, threshold), metric) for source in (data, table))
+        assert one.errors > 10
+        mine, theirs = one.erring(), two.erring()
+        assert len(mine) == one.errors == len(theirs)
+        assert np.array_equal(mine.score, theirs.score)
+        wrong = table.score <= threshold if table.distance else table.score >= threshold
+        wrong = ~wrong & table.genuine if metric == "frr" else wrong & ~table.genuine
+        assert sorted(np.flatnonzero(wrong).tolist()) == sorted(np.asarray(theirs.row).tolist())
+        order = np.sort(table.score[wrong])
+        lowest_first = (metric == "frr") != table.distance
+        assert np.array_equal(theirs.score, order if lowest_first else order[::-1])
+        names = {frozenset((r["instance_a"], r["instance_b"])) for r in mine}
+        assert names == {frozenset((r["instance_a"], r["instance_b"])) for r in theirs}
+        assert np.array_equal(one.erring(4).score, mine.score[:4])
+        assert (metric == "frr") == all(r["identity_a"] == r["identity_b"] for r in mine)
+
+
+def test_a_wrong_label_is_the_worst_error() -> None:
+    rng = np.random.default_rng(0)
+    owner = np.repeat(np.arange(40), 4)
+    vectors = rng.standard_normal((40, 32))[owner] + 0.5 * rng.standard_normal((160, 32))
+    labels = owner.copy()
+    labels[21] = 33
+    worst = mb.evaluate(mb.Embeddings(vectors, labels), 0.5).far.erring(3)
+    assert all(21 in (r["instance_a"], r["instance_b"]) for r in worst)
+
+
+def test_erring_needs_the_comparisons(tmp_path: Path) -> None:
+    (tmp_path / "scores.csv").write_text("id_a,id_b,score\na,a,0.9\nb,b,0.8\na,b,0.6\n")
+    with pytest.raises(mb.DataError, match="read instead of scan"):
+        mb.evaluate(mb.scan(tmp_path / "scores.csv"), 0.5).far.erring()
+    with pytest.raises(mb.UsageError, match="most"):
+        mb.evaluate(mb.read(tmp_path / "scores.csv"), 0.5).far.erring(0)
