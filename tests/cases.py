@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import assume
 from hypothesis import strategies as st
 
@@ -20,6 +22,13 @@ def quiet(data: mb.Comparisons | mb.Embeddings) -> RocCurve:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mb.MatchboundWarning)
         return roc(data)
+
+
+def refused(error: type[Exception], *calls: tuple[str, Callable[[], object]]) -> None:
+    """Each call raises the error, with a message that holds its words."""
+    for words, call in calls:
+        with pytest.raises(error, match=words):
+            call()
 
 
 def both_kinds(rows: list[Row]) -> None:

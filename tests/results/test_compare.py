@@ -13,6 +13,7 @@ from scipy.special import ndtr
 
 import matchbound as mb
 import naive_compare as naive
+from cases import refused
 from matchbound.calls.comparison import Where, compare, compare_all, compare_points, shared_errors
 from matchbound.counting.recount import tally_comparisons
 from matchbound.counts.tally import JointTally, join
@@ -304,27 +305,25 @@ def test_large_embeddings_give_the_same_answer(monkeypatch: pytest.MonkeyPatch) 
 
 def test_arguments() -> None:
     a, b = _equal_systems(13)
-    for options in (
-        {},
-        {"threshold": 0.5, "far": 0.1},
-        {"far": 0.0},
-        {"far": 1.5},
-        {"threshold": (1, 2, 3)},
-        {"threshold": "x"},
-    ):
-        with pytest.raises(mb.UsageError):
-            compare(a, b, **options)  # type: ignore[arg-type]
     far = compare(a, b, threshold=0.5).far
-    with pytest.raises(mb.UsageError, match="auto, dyadic, latent"):
-        far.interval("wilson")
-    with pytest.raises(mb.UsageError):
-        far.ratio_interval("vertex")
-    with pytest.raises(mb.UsageError):
-        far.bootstrap("subsets")
-    with pytest.raises(mb.UsageError):
-        compare_all([a], threshold=0.5)
-    with pytest.raises(mb.UsageError):
-        compare(a, [1, 2], threshold=0.5)  # type: ignore[arg-type]
+    table = compare_all([a, b], threshold=[0.5, 0.4])
+    assert (table.names, len(table.differences("eer"))) == (("1", "2"), 1)
+    refused(
+        mb.UsageError,
+        ("give one", lambda: compare(a, b)),
+        ("give one", lambda: compare(a, b, threshold=0.5, far=0.1)),
+        ("far must", lambda: compare(a, b, far=0.0)),
+        ("far must", lambda: compare(a, b, far=1.5)),
+        ("threshold", lambda: compare(a, b, threshold=(1, 2, 3))),
+        ("threshold", lambda: compare(a, b, threshold="x")),  # type: ignore[arg-type]
+        ("auto, dyadic, latent", lambda: far.interval("wilson")),
+        ("method for a ratio", lambda: far.ratio_interval("vertex")),
+        ("method", lambda: far.bootstrap("subsets")),
+        ("at least two", lambda: compare_all([a], threshold=0.5)),
+        ("data must be", lambda: compare(a, [1, 2], threshold=0.5)),  # type: ignore[arg-type]
+        ("metric", lambda: table.differences("auc")),
+        ("level", lambda: table.differences("far", level=2.0)),
+    )
 
 
 def test_one_kind_of_comparison_only() -> None:
@@ -334,11 +333,10 @@ def test_one_kind_of_comparison_only() -> None:
     assert math.isnan(made.frr.estimate)
     assert math.isnan(made.frr.p_value)
     assert made.p_value == made.far.p_value
-    for call in (made.frr.interval, made.frr.ratio_interval):
-        with pytest.raises(mb.DataError, match="no comparisons for FRR"):
-            call()
-    with pytest.raises(mb.DataError):
-        made.eer  # noqa: B018
+    words = "no comparisons for FRR"
+    refused(
+        mb.DataError, (words, made.frr.interval), (words, made.frr.ratio_interval), ("both kinds", lambda: made.eer)
+    )
 
 
 def test_matching_leaves_the_arrays_of_others_writable() -> None:
@@ -439,13 +437,6 @@ def test_all_pairs_of_systems() -> None:
         assert row.interval.width > single.interval("dyadic").width
         assert row.p_value >= single.p_value
     assert rows[1].p_value < 0.01
-    with pytest.raises(mb.UsageError, match="metric"):
-        table.differences("auc")
-    with pytest.raises(mb.UsageError, match="level"):
-        table.differences("far", level=2.0)
-    by_number = compare_all([a, b], threshold=[0.5, 0.4])
-    assert by_number.names == ("1", "2")
-    assert len(by_number.differences("eer")) == 1
 
 
 # --- matching ----------------------------------------------------------------------------------------------------
@@ -499,10 +490,8 @@ def test_matching_by_row_and_by_identity_pair() -> None:
     assert found.systems[1].score.tolist() == [8, 7]  # type: ignore[union-attr]
     assert found.systems[1].distance
     assert found.unmatched == (1, 0)
-    with pytest.raises(mb.DataError, match="system 2 compares an identity pair more than once"):
-        match([one, mb.Comparisons(["a", "a"], ["b", "b"], [1, 2])])
-    with pytest.raises(mb.DataError, match="at least two"):
-        match([one])
+    twice = mb.Comparisons(["a", "a"], ["b", "b"], [1, 2])
+    refused(mb.DataError, ("system 2 compares an ident", lambda: match([one, twice])), ("two", lambda: match([one])))
 
 
 def test_matching_of_embeddings() -> None:
@@ -519,12 +508,12 @@ def test_matching_of_embeddings() -> None:
     assert np.array_equal(one.instance, two.instance)
     bare = [mb.Embeddings(s.vectors, s.identities[s.codes]) for s in (a, b)]
     assert match(bare).how == "row"
-    with pytest.raises(mb.DataError, match="name no instances"):
-        match([bare[0], mb.Embeddings(b.vectors[:5], b.identities[b.codes[:5]])])
-    with pytest.raises(mb.DataError, match="no instance in common"):
-        match([a, mb.Embeddings(b.vectors, b.identities[b.codes], instance=[f"y{i}" for i in range(len(b))])])
-    with pytest.raises(mb.DataError, match="row 1 has the identity and the name"):
-        match([a, mb.Embeddings(b.vectors[:2], ["q", "q"], instance=["x", "x"])])
+    others = (
+        ("name no instances", bare[0], mb.Embeddings(b.vectors[:5], b.identities[b.codes[:5]])),
+        ("no instance in common", a, mb.Embeddings(b.vectors, b.codes, instance=[f"y{i}" for i in range(len(b))])),
+        ("row 1 has the identity and", a, mb.Embeddings(b.vectors[:2], ["q", "q"], instance=["x", "x"])),
+    )
+    refused(mb.DataError, *((words, lambda both=both: match([*both])) for words, *both in others))
 
 
 def test_embeddings_are_scored_as_the_comparisons_say() -> None:

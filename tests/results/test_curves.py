@@ -151,33 +151,6 @@ def test_a_stepped_curve_equals_the_sorted_one_where_it_has_points() -> None:
         stepped.eer().interval("vertex", rng=0)
 
 
-def test_large_embeddings_have_fewer_points_each_exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    import matchbound.counting.recount as engine
-
-    source = model(40, 4, seed=3)
-    whole = mb.roc(source)
-    monkeypatch.setattr(engine, "EXACT_COMPARISONS", 1000)
-    few = mb.roc(source)
-    assert 300 < len(few) < len(whole)
-    assert (few.far[0], few.frr[0], few.far[-1], few.frr[-1]) == (0.0, 1.0, 1.0, 0.0)
-    assert np.all(np.diff(few.thresholds) > 0)
-    for k in range(0, len(few), 25):
-        last = int(np.flatnonzero(whole.thresholds <= few.thresholds[k])[-1])
-        assert (whole.far[last], whole.frr[last]) == (few.far[k], few.frr[k])
-        assert few.far_variance[k] == pytest.approx(whole.far_variance[last], rel=1e-11, abs=1e-18)
-    assert few.at_far(0.01).estimate == pytest.approx(whole.at_far(0.01).estimate, abs=0.02)
-
-
-def test_genuine_pairs_are_found_once_each() -> None:
-    from matchbound.counting.pairs import GenuinePairs
-
-    source = mb.Embeddings(np.random.default_rng(0).normal(size=(40, 3)), np.repeat([0, 1, 2, 3], [1, 3, 16, 20]))
-    first, second = GenuinePairs.of(source).sample(10**6, np.random.default_rng(0))
-    assert first.size == 3 + 120 + 190
-    assert np.all(source.codes[first] == source.codes[second])
-    assert len({frozenset(pair) for pair in zip(first.tolist(), second.tolist(), strict=True)}) == first.size
-
-
 @pytest.mark.parametrize(
     ("rows", "match"),
     [([("a", "b", 0.1)], "no genuine"), ([("a", "a", 0.1)], "no impostor")],
@@ -510,18 +483,6 @@ def test_threshold_for_meets_its_target() -> None:
             curve.threshold_for(1e-7, method=method)  # type: ignore[arg-type]
     with pytest.raises(mb.UsageError, match="method must be"):
         curve.threshold_for(0.05, method="wald")  # type: ignore[arg-type]
-
-
-def test_threshold_for_by_the_latent_bound() -> None:
-    data = golden_table("population")
-    curve = mb.roc(data)
-    choice = curve.threshold_for(0.05, method="latent")
-    bound = mb.evaluate(data, choice.threshold).far.upper_bound(0.95, method="latent")
-    k = int(np.searchsorted(curve.far, choice.far * 1.05))
-    beyond = mb.evaluate(data, float(curve.thresholds[k])).far.upper_bound(0.95, method="latent")
-    assert bound == pytest.approx(choice.far_upper, rel=0.02)  # fitted around another threshold
-    assert choice.far_upper <= 0.05 < beyond
-    assert choice.far < 0.05
 
 
 def simulated(rng: np.random.Generator) -> RocCurve:

@@ -283,15 +283,6 @@ class TestWeighting:
         for a, b in ((one.far, two.far), (one.frr, two.frr)):
             assert (a.estimate, a.variance, a.units) == pytest.approx((b.estimate, b.variance, b.units), rel=1e-9)
 
-    def test_equal_sizes_give_the_pooled_rate(self) -> None:
-        data = mb.SyntheticModel().sample(40, rng=2)
-        pooled, each = mb.evaluate(data, 1.2), mb.evaluate(data, 1.2, weighting="identities")
-        for one, two in ((pooled.far, each.far), (pooled.frr, each.frr)):
-            assert two.estimate == pytest.approx(one.estimate, rel=1e-12)
-            assert two.variance == pytest.approx(one.variance, rel=1e-9)
-            assert tuple(two.interval()) == pytest.approx(tuple(one.interval()), rel=0.12)
-        assert each.far.weighting == "identities"
-
     def test_one_large_identity_is_named(self) -> None:
         rng = np.random.default_rng(1)
         sizes = np.array([60] + [3] * 20)
@@ -311,8 +302,6 @@ class TestWeighting:
             rates.far.interval("vertex")
         with pytest.raises(mb.UsageError, match="pooled"):
             rates.far.bootstrap()
-        with pytest.raises(mb.UsageError, match="weighting must be one of"):
-            mb.evaluate(mb.demo_data(), 0.6, weighting="people")
 
 
 @pytest.mark.parametrize(("people", "most"), [(400, 1.4), (1600, 1.15)])

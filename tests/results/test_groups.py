@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import matchbound as mb
 import naive_compare as naive
+from cases import refused
 from matchbound.calls.groups import by_group
 from matchbound.counting.recount import tally_comparisons
 from matchbound.counts.tally import GenuineTally
@@ -262,17 +263,22 @@ def test_cross_gap_is_symmetric_and_uses_shared_people() -> None:
     assert difference_of_cells(a, apart) == pytest.approx(a.variance + apart.variance)
 
 
-def test_intersections_mappings_and_columns() -> None:
-    data = two_groups(4)
-    old = {str(identity): "old" if k < 20 else "young" for k, identity in enumerate(data.identities)}
-    crossed = by_group(data, threshold=0.4, group=(None, old))
-    assert crossed.groups == ("even & old", "even & young", "odd & old", "odd & young")
-    column = [old[str(identity)] for identity in data.identities[data.codes]]
-    plain = [by_group(data, threshold=0.4, group=g) for g in (old, column)]
-    for rates in plain:
-        assert rates.groups == ("old", "young")
-        assert rates["old"].far.errors == plain[0]["old"].far.errors
-    assert sum(crossed[g].frr.errors for g in crossed) == plain[0].overall.frr.errors
+@pytest.mark.parametrize("rows_each", [1, 4])
+def test_intersections_mappings_and_columns(rows_each: int) -> None:
+    """A column is per row, also where every person has one row and rows are not sorted."""
+    rng = np.random.default_rng(26)
+    names = np.array([f"p{k:02d}" for k in rng.permutation(24)]).repeat(rows_each)
+    kind = dict(zip(names.tolist(), np.where(rng.random(names.size) < 0.5, "x", "y").tolist(), strict=True))
+    data = mb.Embeddings(rng.standard_normal((names.size, 3)), names, group=[kind[name] for name in names])
+    old = {name: "old" if name < "p12" else "young" for name in names.tolist()}
+    crossed = by_group(data, threshold=0.0, group=(None, old))
+    assert crossed.groups == ("x & old", "x & young", "y & old", "y & young")
+    mapped, by_row = (by_group(data, threshold=0.0, group=g) for g in (old, [old[name] for name in names.tolist()]))
+    for group in ("old", "young"):
+        for metric in ("far", "frr"):
+            one, two = mapped.rate(metric, group), by_row.rate(metric, group)
+            assert (one.errors, one.comparisons) == (two.errors, two.comparisons)
+    assert sum(crossed[g].frr.errors for g in crossed) == mapped.overall.frr.errors
 
 
 def test_columns_of_a_file_make_intersections(tmp_path: Path) -> None:
@@ -285,27 +291,6 @@ def test_columns_of_a_file_make_intersections(tmp_path: Path) -> None:
     crossed = by_group(tmp_path / "scores.csv", 0.5, group=("sex", "age"))
     assert crossed.groups == ("x & x", "x & y", "y & x", "y & y")
     assert sum(crossed[g].frr.comparisons for g in crossed) == crossed.overall.frr.comparisons
-
-
-def test_a_column_is_per_row_also_where_every_person_has_one_row() -> None:
-    """Rows in another order than the sorted identities: a column was read as one label per identity."""
-    rng = np.random.default_rng(26)
-    names = [f"p{k:02d}" for k in rng.permutation(20)]
-    data = mb.Embeddings(rng.standard_normal((20, 3)), names)
-    label = {name: "x" if rng.random() < 0.5 else "y" for name in names}
-    column = [label[name] for name in names]
-    mapped, by_row = (by_group(data, 0.0, group=group) for group in (label, column))
-    for group in ("x", "y"):
-        assert mapped[group].far.errors == by_row[group].far.errors
-        assert mapped[group].far.comparisons == by_row[group].far.comparisons
-
-
-def test_a_column_of_identities_is_refused() -> None:
-    """Labels of identities come as a mapping, so that their order cannot be mistaken."""
-    data = two_groups(4)
-    for source, error in ((data, mb.DataError), (data.comparisons(), mb.UsageError)):
-        with pytest.raises(error, match="as a mapping from identity to label"):
-            by_group(source, 0.4, group=["x", "y"] * 20)
 
 
 def test_small_groups_are_named_and_not_dropped() -> None:
@@ -321,17 +306,15 @@ def test_small_groups_are_named_and_not_dropped() -> None:
 
 def test_groups_without_comparisons() -> None:
     rows = [("a", "b", 0.1), ("a", "c", 0.9), ("b", "c", 0.3), ("a", "a", 0.8)]
-    data = comparisons(rows)
-    rates = by_group(data, threshold=0.5, group={"a": "x", "b": "x", "c": "y"})
-    assert rates["y"].far.comparisons == 0
+    rates = by_group(comparisons(rows), threshold=0.5, group={"a": "x", "b": "x", "c": "y"})
+    assert (rates["y"].far.comparisons, rates.gaps()) == (0, ())
     assert math.isnan(rates.matrix[1, 1])
-    with pytest.raises(mb.DataError, match="no comparisons for FRR"):
-        rates.gap("frr", "x", "y")
-    with pytest.raises(mb.DataError, match="between y and y"):
-        rates.between("y", "y").interval()
-    with pytest.raises(mb.DataError, match="fewer than two groups"):
-        rates.largest_gap()
-    assert rates.gaps() == ()
+    refused(
+        mb.DataError,
+        ("no comparisons for FRR", lambda: rates.gap("frr", "x", "y")),
+        ("between y and y", rates.between("y", "y").interval),
+        ("fewer than two groups", rates.largest_gap),
+    )
 
 
 def test_threshold_from_a_far() -> None:
@@ -344,37 +327,31 @@ def test_threshold_from_a_far() -> None:
 def test_arguments() -> None:
     data = two_groups(7)
     bare = mb.Embeddings(data.vectors, data.identities[data.codes])
-    with pytest.raises(mb.DataError, match="name no group"):
-        by_group(bare, threshold=0.4)
-    with pytest.raises(mb.DataError, match="p39 is not in the mapping"):
-        by_group(data, threshold=0.4, group={f"p{i:02d}": "x" for i in range(39)})
-    with pytest.raises(mb.DataError, match="one label per row"):
-        by_group(data, threshold=0.4, group=["x", "y"])
-    with pytest.raises(mb.DataError, match="belongs to an identity"):
-        by_group(data, threshold=0.4, group=np.arange(len(data)) % 2)
-    for options in (
-        {},
-        {"threshold": 0.4, "far": 0.1},
-        {"far": 2.0},
-        {"threshold": float("nan")},
-        {"threshold": 0.4, "group": ()},
-    ):
-        with pytest.raises(mb.UsageError):
-            by_group(data, **options)  # type: ignore[arg-type]
-    with pytest.raises(mb.UsageError):
-        by_group([1, 2], threshold=0.4)  # type: ignore[arg-type]
-    with pytest.raises(mb.DataError, match="less than one error"):
-        by_group(data, far=1e-9)
-    for clusters in (None, [0, 0, 1]):
-        with pytest.raises(mb.DataError, match="do not say who was compared"):
-            by_group(mb.Comparisons.from_labels([1, 0, 0], [0.1, 0.2, 0.3], groups=clusters), 0.4)
-    rates = by_group(data, threshold=0.4)
-    with pytest.raises(mb.UsageError, match="no group 'z'"):
-        rates["z"]
-    with pytest.raises(mb.UsageError, match="metric"):
-        rates.gaps("eer")  # type: ignore[arg-type]
-    with pytest.raises(mb.UsageError, match="dyadic, wilson, latent"):
-        rates.gap("far", "even", "odd").interval("nonsense")
+    rates, clusters = by_group(data, threshold=0.4), mb.Comparisons.from_labels
+    refused(
+        mb.DataError,
+        ("name no group", lambda: by_group(bare, threshold=0.4)),
+        ("p39 is not in the mapping", lambda: by_group(data, 0.4, group={f"p{i:02d}": "x" for i in range(39)})),
+        ("one label per row", lambda: by_group(data, 0.4, group=["x", "y"])),
+        ("belongs to an identity", lambda: by_group(data, 0.4, group=np.arange(len(data)) % 2)),
+        ("less than one error", lambda: by_group(data, far=1e-9)),
+        ("do not say who was compared", lambda: by_group(clusters([1, 0, 0], [0.1, 0.2, 0.3]), 0.4)),
+        ("do not say who was compared", lambda: by_group(clusters([1, 0, 0], [0.1, 0.2, 0.3], [0, 0, 1]), 0.4)),
+        ("as a mapping from identity to label", lambda: by_group(data, 0.4, group=["x", "y"] * 20)),
+    )
+    refused(
+        mb.UsageError,
+        ("give one", lambda: by_group(data)),
+        ("give one", lambda: by_group(data, threshold=0.4, far=0.1)),
+        ("far", lambda: by_group(data, far=2.0)),
+        ("threshold", lambda: by_group(data, threshold=float("nan"))),
+        ("group", lambda: by_group(data, threshold=0.4, group=())),
+        ("data", lambda: by_group([1, 2], threshold=0.4)),  # type: ignore[arg-type]
+        ("no group 'z'", lambda: rates["z"]),
+        ("metric", lambda: rates.gaps("eer")),  # type: ignore[arg-type]
+        ("dyadic, wilson, latent", lambda: rates.gap("far", "even", "odd").interval("nonsense")),
+        ("as a mapping from identity to label", lambda: by_group(data.comparisons(), 0.4, group=["x", "y"] * 20)),
+    )
 
 
 def test_groups_without_errors_have_an_interval_with_width() -> None:

@@ -159,14 +159,6 @@ def test_bad_criteria(criterion: str) -> None:
         mb.evaluate(golden_table("larger"), threshold_from=golden_table("balanced"), criterion=criterion)
 
 
-def test_one_way_to_choose() -> None:
-    data = golden_table("balanced")
-    with pytest.raises(mb.UsageError, match="give one of threshold"):
-        mb.evaluate(data, 0.5, threshold_from=data)  # type: ignore[call-overload]
-    with pytest.raises(mb.UsageError, match="give a threshold"):
-        mb.evaluate(data)  # type: ignore[call-overload]
-
-
 @given(tables(min_identities=3, max_rows=30))
 def test_hter_equals_its_twin(rows: list[Row]) -> None:
     """Half of a detection cost at prior ½, and its variance a quarter."""

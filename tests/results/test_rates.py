@@ -13,7 +13,6 @@ import matchbound as mb
 import naive
 from conftest import golden_expected, golden_table
 from matchbound import results
-from matchbound.results.rates import Rate
 from strategies import comparisons, instance_comparisons, instance_tables, tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -175,24 +174,6 @@ def test_one_sided_bounds_are_two_sided_limits_at_twice_the_tail(rows: list, thr
                 assert near(rate.lower_bound(0.95, method), both.low)
                 assert rate.interval(method, 0.95, side="upper").low == 0.0
                 assert rate.interval(method, 0.95, side="lower").high == 1.0
-
-
-def test_exact_arithmetic_keeps_a_zero_variance_at_zero() -> None:
-    """Every identity pair errs in exactly a third of its comparisons: the residuals cancel to the last bit."""
-    rows = [(f"p{i}", f"p{j}", s) for i in range(7) for j in range(i) for s in (1.0, 0.0, 0.0)]
-    far = mb.evaluate(comparisons(rows), 0.5).far
-    assert far.estimate == 1 / 3
-    assert far.variance == 0.0
-    assert far.effective_n == far.floor == 3
-
-
-def test_effective_n_and_design_effect_are_on_every_rate() -> None:
-    rates = mb.evaluate(mb.demo_data(), 0.6)
-    for rate in (rates.far, rates.frr):
-        assert isinstance(rate, Rate)
-        assert rate.effective_n == pytest.approx(rate.estimate * (1 - rate.estimate) / rate.variance)
-        assert rate.design_effect == pytest.approx(rate.comparisons / rate.effective_n)
-    assert rates.far.design_effect > 5
 
 
 EXPECTED = golden_expected()
