@@ -73,8 +73,13 @@ class Source(ABC):
     def from_fields(cls, **fields: Any) -> Self:
         """Data of all their fields, which are known to be good: nothing is checked or encoded."""
         source = object.__new__(cls)
-        source.__dict__.update(fields)
+        source.__dict__.update({name: cls._kept(value) for name, value in fields.items()})
         return source
+
+    @staticmethod
+    def _kept(value: Any) -> Any:
+        """A field as the data keep it."""
+        return value
 
     def with_fields(self, **changes: Any) -> Self:
         """The same data with some fields changed, which are known to be good: nothing is checked or encoded."""
@@ -403,13 +408,13 @@ class Comparisons(Source):
         made = cls.from_codes(identities, a, b, score, distance=distance, notes=[*notes, note])
         return made.with_fields(anonymous=cluster is None)
 
-    @classmethod
-    def from_fields(cls, **fields: Any) -> Self:
-        """As for `Source`; nobody can write to the arrays."""
-        arrays = {name: value.view() for name, value in fields.items() if isinstance(value, np.ndarray)}
-        for array in arrays.values():
-            array.setflags(write=False)
-        return super().from_fields(**{**fields, **arrays})
+    @staticmethod
+    def _kept(value: Any) -> Any:
+        """Arrays that nobody can write to."""
+        if isinstance(value, np.ndarray):
+            value = value.view()
+            value.setflags(write=False)
+        return value
 
     def __repr__(self) -> str:
         kind = "distances" if self.distance else "scores"
@@ -478,6 +483,13 @@ class Comparisons(Source):
         return details
 
     def named_pairs(self, first: IntArray, second: IntArray) -> dict[str, LabelArray]:
+        """Who was compared in some rows, and in which instances.
+
+        Parameters
+        ----------
+        first, second
+            Row numbers, which are the same.
+        """
         people = {"identity_a": self.identities[self.a[first]], "identity_b": self.identities[self.b[first]]}
         if self.instances is None or self.instance_a is None or self.instance_b is None:
             return {**people, "row": first}

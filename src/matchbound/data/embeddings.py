@@ -243,6 +243,13 @@ class Embeddings(Source):
         }
 
     def named_pairs(self, first: IntArray, second: IntArray) -> dict[str, LabelArray]:
+        """Who is shown in pairs of rows, and in which instances.
+
+        Parameters
+        ----------
+        first, second
+            Row numbers.
+        """
         names = np.arange(len(self)) if self.instance is None else self.instance
         people = {"identity_a": self.identities[self.codes[first]], "identity_b": self.identities[self.codes[second]]}
         return {**people, "instance_a": names[first], "instance_b": names[second]}
