@@ -24,7 +24,6 @@ from matchbound.study.coverage import (
     Outcomes,
     Sampler,
     Setup,
-    _threshold,
     split_identities,
     stretched_truth,
     summary,
@@ -234,13 +233,16 @@ def test_truth_of_real_data_is_the_rate_of_the_half() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
-def test_thresholds_of_a_half_give_its_rates() -> None:
+@pytest.mark.parametrize("as_scores", [False, True])
+def test_thresholds_of_a_half_give_its_rates(as_scores: bool) -> None:
     """Counted again by the engine: the target rate, to the nearest comparison."""
-    one, _ = split_identities(people(60), seed=2, most=4)
-    for metric, rates in (("far", [0.01, 0.3]), ("frr", [0.1, 0.5])):
-        thresholds = [_threshold(one.comparisons(), metric, rate) for rate in rates]
-        counted = [getattr(rate, metric) for rate in mb.evaluate(one, np.array(thresholds) + 1e-9)]
-        assert [rate.estimate for rate in counted] == pytest.approx(rates, abs=2.0 / counted[0].comparisons)
+    data, rates = people(60), {"far": [0.01, 0.3], "frr": [0.1, 0.5]}
+    data = data.comparisons() if as_scores else data
+    study = coverage_study(data, methods=["wilson"], G=10, M=4, rates=rates, replications=1, rng=2)
+    one, _ = split_identities(data, seed=2, most=4)
+    for row in study.rows:
+        rate = getattr(mb.evaluate(one, row.threshold + 1e-9), row.metric)
+        assert rate.estimate == pytest.approx(row.target, abs=2.0 / rate.comparisons)
 
 
 def test_a_limited_population_flatters_and_the_adjustment_does_not() -> None:

@@ -22,6 +22,7 @@ import numpy as np
 from matchbound._version import __version__
 from matchbound.arraytypes import FloatArray
 from matchbound.counting.checkpoint import Checkpoint, fingerprint
+from matchbound.counting.recount import rank_scores
 from matchbound.counting.run import Partial
 from matchbound.data.comparisons import Comparisons, Source
 from matchbound.data.embeddings import Embeddings
@@ -259,8 +260,6 @@ CURVE_METHODS: dict[str, Method] = {
 RATES = {"far": (1e-4, 1e-3, 1e-2, 1e-1), "frr": (1e-3, 1e-2, 1e-1)}
 # The seed's stream that splits identities in two: none that a replication uses.
 SPLIT_STREAM = 1 << 32
-# All scores of the half that sets thresholds are held at once.
-MOST_ROWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -475,19 +474,13 @@ def _data_cells(set_on: Data, drawn_from: Data, wanted: Sequence[tuple[Metric, f
     """The rates of one half at thresholds at which the other has the target rates, or at its own for FRR at a FAR."""
     from matchbound.calls.evaluate import evaluate, roc
 
-    if wanted[0][0] != "frr@far" and set_on.kind == "embeddings" and len(set_on) > MOST_ROWS:
-        raise DataError(
-            f"the half that sets thresholds has {len(set_on)} instances; studies take at most {MOST_ROWS}. Give fewer "
-            "identities, or a smaller M"
-        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MatchboundWarning)
         if wanted[0][0] == "frr@far":
             curve = roc(drawn_from)
             points = [curve.at_far(rate) for _, rate in wanted]
             return tuple(Cell("frr@far", point.target, point.threshold, point.estimate) for point in points)
-        scored = set_on.comparisons()
-        thresholds = [_threshold(scored, metric, rate) for metric, rate in wanted]
+        thresholds = [at for metric in ("far", "frr") for at in _thresholds(set_on, metric, wanted)]
         there = evaluate(drawn_from, thresholds)
     cells = []
     for (metric, rate), threshold, rates in zip(wanted, thresholds, there, strict=True):
@@ -498,16 +491,16 @@ def _data_cells(set_on: Data, drawn_from: Data, wanted: Sequence[tuple[Metric, f
     return tuple(cells)
 
 
-def _threshold(data: Comparisons, metric: str, rate: float) -> float:
-    """The score at which a share `rate` of the comparisons errs, to the nearest comparison."""
-    scores = np.sort(data.similarity[data.genuine == (metric == "frr")])
-    if scores.size * rate < 1.0:
+def _thresholds(data: Data, metric: str, wanted: Sequence[tuple[Metric, float]]) -> list[float]:
+    """Where the shares of the comparisons err that are wanted of a metric, to the nearest comparison."""
+    rates = [rate for name, rate in wanted if name == metric]
+    count, kind = (data.n_impostor, "impostor") if metric == "far" else (data.n_genuine, "genuine")
+    if rates and count * min(rates) < 1.0:
         raise DataError(
-            f"{metric} {rate:g}: the half that sets thresholds has only {scores.size} comparisons of that kind"
+            f"{metric} {min(rates):g}: the half that sets thresholds has only {count} comparisons of that kind"
         )
-    errors = round(scores.size * rate)
-    score = scores[-errors] if metric == "far" else scores[min(errors, scores.size - 1)]
-    return float(-score if data.distance else score)
+    errors = [round(count * rate) for rate in rates]
+    return rank_scores(data, errors, kind).tolist() if errors else []  # type: ignore[arg-type]
 
 
 def _model_cells(model: SyntheticModel, size: int, wanted: Sequence[tuple[Metric, float]]) -> tuple[Cell, ...]:
