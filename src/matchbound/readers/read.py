@@ -59,6 +59,8 @@ KINDS = {
 }
 # Those whose files may be told apart by their first lines: the trials, and scores.
 TRIAL_LISTS = ("voxceleb", "kaldi")
+# Columns by which predictions of Splink are recognised, and one that they need to be read without a reader.
+SPLINK, PAIRED = {"match_weight", "match_probability"}, "unique_id_l"
 
 # Bytes of memory that a byte of a table takes at the least: identities, instances and the score of a row take 80, in
 # files of Parquet that are packed well 20, and in text up to 200.
@@ -189,14 +191,9 @@ def physical_memory() -> float:
 
 def _read(path: Any, reader: str | None, given: dict[str, Any]) -> Data:
     """The data, by the reader that was named or the content of the file."""
-    if is_frame(path):
-        from matchbound.readers.containers import load_frame
-
-        if reader is not None:
-            raise UsageError("reader names a file layout; a data frame is read by its columns")
-        table = load_frame(path)
-        with named(table.source):
-            return from_table(table, options_of("a data frame", TABLE, given))
+    frames = path if isinstance(path, list | tuple) else [path]
+    if frames and all(is_frame(item) for item in frames):
+        return _of_frames(frames, reader, given)
     paths = _paths(path)
     given = {**given, "max_bytes": _bytes(given.get("max_bytes"))}
     files = files_below(paths[0]) if len(paths) == 1 and reader is None else None
@@ -206,11 +203,31 @@ def _read(path: Any, reader: str | None, given: dict[str, Any]) -> Data:
     return _by_content(inputs, given) if reader is None else _read_as(reader, inputs, given)
 
 
+def _of_frames(frames: Sequence[Frame], reader: str | None, given: dict[str, Any]) -> Data:
+    """The data of a frame by its columns, or of the frames of Splink: predictions and labels."""
+    from matchbound.readers.containers import load_frame
+
+    tables = [load_frame(frame) for frame in frames]
+    plain = any(given.get(name) for name in TABLE.split())
+    if reader is None and not plain and any(SPLINK & set(table.names) for table in tables if PAIRED in table.names):
+        reader = "splink"
+    if reader == "splink":
+        function, takes = READERS[reader]
+        return _run(tables[0].source, "reader 'splink'", f"layouts.{function}", takes, given, tables)
+    if reader is not None:
+        raise UsageError("reader names a file layout; a data frame is read by its columns, or by reader 'splink'")
+    if len(frames) > 1:
+        text = "concatenate those that make one table, and read the others alone"
+        raise UsageError(f"got {len(frames)} data frames; {text}")
+    with named(tables[0].source):
+        return from_table(tables[0], options_of("a data frame", TABLE, given))
+
+
 def _by_content(inputs: list[Input], given: dict[str, Any]) -> Data:
     """The data of a file, or of several that belong together, by what they hold."""
     source, kinds = inputs[0], [source.kind for source in inputs]
     kind = kinds[0]
-    by = None if set(kinds) == {"parquet"} else recognised(inputs)
+    by = recognised(inputs)
     if by is not None and not (len(inputs) == 1 and by[0] == "splink" and _is_plain(source, given)):
         names = ", ".join(own_names([source.name for source in by[1]]))
         text = f"the layout was recognised: {names} read with {argument('reader', by[0])}"
@@ -228,7 +245,7 @@ def _by_content(inputs: list[Input], given: dict[str, Any]) -> Data:
 
 def _is_plain(source: Input, given: Mapping[str, Any]) -> bool:
     """Whether a table with scores of Splink is read as any other."""
-    return any(given.get(name) for name in TABLE.split()) or "unique_id_l" not in source.first_text.lower()
+    return any(given.get(name) for name in TABLE.split()) or PAIRED not in _columns(source)
 
 
 def _run(source: AnyPath, what: str, function: str, takes: str, given: Mapping[str, Any], *files: Any) -> Data:
@@ -253,12 +270,13 @@ def _read_as(reader: str, inputs: list[Input], given: Mapping[str, Any]) -> Data
 
 def recognised(inputs: list[Input]) -> tuple[str, list[Input]] | None:
     """The reader of the tool that wrote some files, by their first lines, and the files in its order; else None."""
+    of_splink = [source for source in inputs if SPLINK & _columns(source)]
+    if len(of_splink) == 1:
+        return "splink", [*of_splink, *(source for source in inputs if source not in of_splink)]
     lines = {source: source.first_text[:10_000] for source in inputs if source.kind == "text"}
     for source, line in lines.items():
         fields = line.split()
         rest = [other for other in inputs if other is not source]
-        if {"match_weight", "match_probability"} & set(line.strip().lower().split(",")):
-            return "splink", [source, *rest]
         reader = None
         if len(fields) in (3, 4) and fields[-1].lower() in ("target", "nontarget"):
             reader = "kaldi"
@@ -267,6 +285,16 @@ def recognised(inputs: list[Input]) -> tuple[str, list[Input]] | None:
         if reader is not None:  # scores before a map of two columns
             return reader, [source, *sorted(rest, key=lambda other: len(lines.get(other, "").split()) == 2)]
     return None
+
+
+def _columns(source: Input) -> set[str]:
+    """The names of the columns of a Parquet file, or of a text file with commas."""
+    if source.kind == "parquet" and not source.piped:
+        from matchbound.readers.parquet import open_parquet
+
+        with open_parquet(source) as file:
+            return set(file.schema_arrow.names)
+    return set(source.first_text[:10_000].strip().lower().split(",")) if source.kind == "text" else set()
 
 
 def is_trial_list(path: str) -> bool:
@@ -280,10 +308,6 @@ def is_trial_list(path: str) -> bool:
 
 def _paths(path: Any) -> list[AnyPath]:
     paths = [path] if isinstance(path, (str, os.PathLike)) else path
-    if isinstance(paths, (list, tuple)) and any(is_frame(item) for item in paths):
-        raise UsageError(
-            f"got {len(paths)} data frames; concatenate those that make one table, and read the others alone"
-        )
     if isinstance(paths, Sequence) and paths and all(isinstance(p, (str, os.PathLike)) for p in paths):
         return [local_path(p) for p in paths]
     raise UsageError(

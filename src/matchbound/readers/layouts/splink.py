@@ -20,8 +20,8 @@ from matchbound.readers.roles import PairRoles
 from matchbound.readers.tables import Table, build_comparisons, settled
 
 
-def read_splink(inputs: Sequence[Input], options: Options) -> Comparisons:
-    """Predictions with labels: CSV or Parquet with ``unique_id_l``, ``unique_id_r`` and ``match_weight``.
+def read_splink(inputs: Sequence[Input | Table], options: Options) -> Comparisons:
+    """Predictions with labels: CSV, Parquet or frames with ``unique_id_l``, ``unique_id_r`` and ``match_weight``.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def read_splink(inputs: Sequence[Input], options: Options) -> Comparisons:
         )
     score, truth, unique_id = options.score, options.truth, options.unique_id
     numbers = (*SCORES, "clerical_match_score", *([score] if score else []))
-    tables = [load_table(file, numbers) for file in inputs]
+    tables = [item if isinstance(item, Table) else load_table(item, numbers) for item in inputs]
     if len(tables) == 2 and f"{unique_id}_l" not in tables[0].names and unique_id in tables[0].names:
         tables.reverse()  # the clusters were named first
     table = tables[0]
