@@ -371,6 +371,9 @@ class RunOptions:
         """Raise UsageError where the arguments do not go together."""
         if self.executor is not None and self.workers is not None:
             raise UsageError("give workers or executor, not both")
+        if hasattr(self.executor, "submit"):
+            kind = type(self.executor).__name__
+            raise UsageError(f"executor must be one of matchbound's, such as DaskExecutor(client); got {kind}")
         try:
             every = float(self.checkpoint_every)
         except (TypeError, ValueError):

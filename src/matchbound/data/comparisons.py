@@ -23,7 +23,7 @@ from matchbound.data.labels import (
     text_array,
 )
 from matchbound.data.values import as_scores, direction_question, pair_keys, suspect_scores
-from matchbound.errors import DataError, UsageError, argument
+from matchbound.errors import DataError, UsageError, argument, plainly
 from matchbound.files.opening import Origin
 from matchbound.notes import Note, as_notes
 
@@ -362,7 +362,7 @@ class Comparisons(Source):
         Parameters
         ----------
         y_true, y_score
-            1 or True for genuine comparisons, 0 or False for impostor ones, and their scores.
+            1 or True for genuine comparisons, 0, -1 or False for impostor ones, and their scores.
         groups
             The cluster of each comparison, such as the person or the batch that it belongs to: comparisons of one
             group may be dependent in any way, those of different groups are taken as independent. Without it every
@@ -371,11 +371,12 @@ class Comparisons(Source):
             As for the class.
         """
         score, labels = as_scores(y_score), np.asarray(y_true)
-        if labels.ndim != 1 or not np.isin(labels, (0, 1)).all():
-            raise DataError("y_true must hold 1 (genuine) and 0 (impostor) only, one per comparison")
+        if labels.ndim != 1 or not any(np.isin(labels, pair).all() for pair in ((0, 1), (-1, 1))):
+            got = f"shape {labels.shape}" if labels.ndim != 1 else plainly(np.unique(labels)[:5].tolist())
+            raise DataError(f"y_true must hold 1 (genuine) and 0 (impostor) only, one per comparison; got {got}")
         cluster = None if groups is None else coded_labels(groups, "groups")
         same_length(y_true=labels, y_score=score, groups=labels if cluster is None else cluster)
-        return cls.of_clusters(score, labels.astype(np.bool_), cluster, distance=distance)
+        return cls.of_clusters(score, labels == 1, cluster, distance=distance)
 
     @classmethod
     def of_clusters(

@@ -332,7 +332,8 @@ def _target(
     if width is not None and upper is None:
         return Target(metric, float(rate), "width", check_rate(width, "width"), level, power)
     if width is not None or upper is None:
-        raise UsageError("give one of width (of the two-sided interval) and upper (the one-sided upper bound)")
+        choice = f"{argument('width')} (of the two-sided interval) and {argument('upper')} (the one-sided upper bound)"
+        raise UsageError(f"give one of {choice}")
     if not rate < check_rate(upper, "upper"):
         raise UsageError(
             f"{argument('upper')} must lie between the rate ({rate:g}) and 1: an upper bound below the assumed "

@@ -161,8 +161,9 @@ def as_source(data: Source | Readable) -> Source:
     if all(isinstance(item, str | os.PathLike) or is_frame(item) for item in items):
         return read(data)
     raise UsageError(
-        f"data must be Comparisons or Embeddings, a data frame, a file or a list of files (see matchbound.read, and "
-        f"Comparisons.from_labels for arrays of labels and scores); got {type(data).__name__}"
+        "data must be Comparisons or Embeddings, a data frame, a file or a list of files (see matchbound.read; arrays "
+        "become data by Embeddings(vectors, identity), or Comparisons.from_labels(y_true, y_score)); got "
+        f"{type(data).__name__}"
     )
 
 

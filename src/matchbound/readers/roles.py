@@ -358,8 +358,8 @@ class _Columns:
     def unused(self, roles: PairRoles | RowRoles) -> list[Note]:
         """Notes on columns that a reader may expect to count and that play no part.
 
-        They are columns of weights or qualities, and, where identities alone say what is genuine, any whose name
-        means nothing here: it may say so too.
+        They are columns of weights or qualities, and those whose names mean nothing here, where identities alone say
+        what is genuine or nothing says which comparisons are dependent.
         """
         used = {*roles.labels(), *roles.numbers()}
         weights = self.called((*WORDS["weight"], *(side for pair in _spellings(WORDS["weight"]) for side in pair)))
@@ -368,16 +368,20 @@ class _Columns:
             were = f"{_list(unused)} {'was' if len(unused) == 1 else 'were'}"
             text = f"{were} not used: every comparison counts alike, whatever its weight or quality"
             notes.append(Note("unused-column", text))
-        if isinstance(roles, PairRoles) and roles.ids and not roles.truths:
-            known = {word for words in WORDS.values() for word in words}
-            rest = [name for name in self.names if plain(name) not in known and name not in (*used, *unused)]
-            strange = [name for name in rest if self.group_of_side(name) == (name, name)]
-            if strange:
-                text = f"{_list(strange, 3)} {'was' if len(strange) == 1 else 'were'} not used: comparisons of one "
-                text += (
-                    f"identity are genuine. If a column says which are, give {argument('columns.genuine', strange[0])}"
-                )
-                notes.append(Note("unused-column", text))
+        if not isinstance(roles, PairRoles) or roles.instances or (roles.ids and roles.truths) or roles.cluster:
+            return notes
+        known = {word for words in WORDS.values() for word in words}
+        rest = [name for name in self.names if plain(name) not in known and name not in (*used, *unused)]
+        strange = [name for name in rest if self.group_of_side(name) == (name, name)]
+        if strange:
+            text = f"{_list(strange, 3)} {'was' if len(strange) == 1 else 'were'} not used"
+            if roles.ids:
+                remedy = f"if a column says which are genuine, give {argument('columns.genuine', strange[0])}"
+                text = f"{text}: comparisons of one identity are genuine; {remedy}"
+            else:
+                remedy = f"give {argument('columns.cluster', strange[0])}"
+                text = f"{text}: if comparisons of one {strange[0]!r} may be dependent, {remedy}"
+            notes.append(Note("unused-column", text))
         return notes
 
     def missing(self) -> tuple[str, str]:

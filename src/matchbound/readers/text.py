@@ -405,6 +405,9 @@ def hint(header: Layout) -> str:
     if len(fields) == 3 and number:
         trials = argument("read", "trials, scores; kaldi")
         return f". It looks like a score file of Kaldi: give the trials as well, {trials}"
+    if len(fields) == 4 and number and fields[0] in ("0", "1"):
+        names_above = "genuine,instance_a,instance_b,score"
+        return f". It looks like labels with scores: separate the columns by commas, and put {names_above} above them"
     if len(fields) in (4, 5) and number:
         return f". It looks like a {len(fields)}-column score file of bob: {argument('reader', f'bob{len(fields)}')}"
     if len(fields) == 1 and number:

@@ -928,11 +928,12 @@ def error_rates(
 ) -> tuple[ErrorRates, ...]:
     """Results at each threshold of a tally, with what must be said about them."""
     results = []
+    people = [] if recount is not None and recount.anonymous else _of_identities(tally)
     kind = IdentityRate if named(weighting, WEIGHTINGS, "weighting") == "identities" else Rate
     for k, threshold in enumerate(tally.thresholds.tolist()):
         far, frr = kind("far", threshold, tally, k, recount), kind("frr", threshold, tally, k, recount)
         about_both = [note for note in _of_both(far, frr, tally.distance) if note not in findings]
-        notes = (*findings, *_of_identities(tally), *about_both, *_of_rate(far), *_of_rate(frr))
+        notes = (*findings, *people, *about_both, *_of_rate(far), *_of_rate(frr))
         results.append(ErrorRates(threshold, far, frr, tally.n_identities, tally.distance, notes))
     return tuple(results)
 
