@@ -151,8 +151,11 @@ def test_splink_parquet_is_the_same(tmp_path: Path) -> None:
     from pyarrow import csv, parquet
 
     path = HERE / "splink/predictions_with_cluster.csv"
-    parquet.write_table(csv.read_csv(path), tmp_path / "p.parquet")
-    same_data(mb.read(tmp_path / "p.parquet", reader="splink"), mb.read(path, reader="splink"))
+    frame = csv.read_csv(path)
+    parquet.write_table(frame, tmp_path / "p.parquet")
+    for data in (tmp_path / "p.parquet", frame):
+        same_data(mb.read(data, reader="splink"), mb.read(path, reader="splink"))
+        same_data(mb.read(data), mb.read(path))
 
 
 def vectors() -> mb.Embeddings:
@@ -176,6 +179,8 @@ def test_matrix(tmp_path: Path, everybody: mb.Comparisons) -> None:
     np.testing.assert_allclose(found.score, everybody.score, atol=1e-6)
     np.testing.assert_array_equal(found.genuine, everybody.genuine)
     assert not found.findings()
+    with pytest.raises(mb.DataError, match="is a symmetric matrix"):
+        mb.read([tmp_path / "m.npy", tmp_path / "labels.txt"])
 
 
 def test_matrix_that_is_not_symmetric_or_not_square(tmp_path: Path) -> None:

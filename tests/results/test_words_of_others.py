@@ -37,6 +37,7 @@ def test_labels_with_groups_are_one_way_clusters(rows: list[tuple[bool, int, int
 def test_labels_without_groups_are_those_of_nobody() -> None:
     data = mb.Comparisons.from_labels([1, 0, 1, 0], [0.9, 0.2, 0.4, 0.6])
     other = mb.Comparisons.from_scores([0.9, 0.4], [0.2, 0.6])
+    assert mb.Comparisons.from_labels([1, -1, 1, -1], [0.9, 0.2, 0.4, 0.6]).genuine.tolist() == data.genuine.tolist()
     assert data.anonymous
     assert mb.evaluate(data, 0.5).flat() == mb.evaluate(other, 0.5).flat()
     for labels, scores, groups in (([1, 2], [1, 2], None), ([1], [1, 2], None), ([1, 0], [1, 2], ["a"])):

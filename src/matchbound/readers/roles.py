@@ -314,11 +314,7 @@ class _Columns:
         if chosen is not None:
             text = f"the column {chosen!r} was read as clusters: comparisons of one cluster may be dependent"
             return chosen, [Note("clusters", text), *_taken(chosen, possible, "cluster")]
-        alone = self.called(["group", *(side for pair in _spellings(WORDS["identity"]) for side in pair)])
-        if not alone:
-            return None, []
-        text = f"{_list(alone)} was not used: if comparisons of one {alone[0]!r} may be dependent, give "
-        return None, [Note("unused-column", f"{text}{argument('columns.cluster', alone[0])}")]
+        return None, []
 
     def row_roles(self, group: str | None) -> RowRoles | None:
         """The parts of a table of embeddings; None where it is none."""
