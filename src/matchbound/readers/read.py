@@ -212,10 +212,10 @@ def _of_frames(frames: Sequence[Frame], reader: str | None, given: dict[str, Any
     plain = any(given.get(name) for name in TABLE.split())
     if reader is None and not plain and any(SPLINK & set(table.names) for table in tables if PAIRED in table.names):
         reader = "splink"
-    if reader == "splink":
-        function, takes = READERS[reader]
+    if reader == "splink" and len(tables) <= 2:
+        function, _, takes = READERS[reader]
         return _run(tables[0].source, "reader 'splink'", f"layouts.{function}", takes, given, tables)
-    if reader is not None:
+    if reader not in (None, "splink"):
         raise UsageError("reader names a file layout; a data frame is read by its columns, or by reader 'splink'")
     if len(frames) > 1:
         text = "concatenate those that make one table, and read the others alone"
