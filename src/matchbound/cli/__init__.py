@@ -1,4 +1,8 @@
-"""The command line: each verb loads data, calls one library function and writes what it gives."""
+"""The command line: each verb loads data, calls one library function and writes what it gives.
+
+Two lines in five declare verbs and options; what a shell needs besides (places, provenance, hints for words of other
+tools, interrupts, closed streams) is in `command` and `app`, once for all verbs.
+"""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def check(*files: opt.Files, reading: opt.Reading = opt.READING, answer: opt.Ans
 
 def errors(
     *files: opt.Files,
-    threshold: Annotated[float, Parameter(help="Decision threshold.")],
+    threshold: Annotated[float, opt.DECISION],
     kind: Literal["both", "far", "frr"] = "both",
     most: Annotated[int, Parameter(validator=Number(gte=1, lte=10_000_000))] = 20,
     reading: opt.Reading = opt.READING,

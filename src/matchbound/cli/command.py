@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import io
 import os
 import shlex
 import sys
@@ -19,7 +18,7 @@ from matchbound._version import __version__
 from matchbound.cli import STDIN
 from matchbound.errors import DataError, MatchboundWarning, UsageError, spelled, without_secrets
 from matchbound.files.opening import file_digest, is_address, local_path, own_name, own_names
-from matchbound.files.writing import write_atomically
+from matchbound.files.writing import whole_file, write_atomically
 from matchbound.metrics import METRICS, Home
 from matchbound.notes import heard
 from matchbound.results.claims import Claim, Statement, parse_claim
@@ -219,11 +218,10 @@ def write_figure(drawn: Axes | Figure, path: str) -> None:
     import matplotlib
 
     figure: Any = getattr(drawn, "figure", drawn)
-    form, content = Path(path).suffix.lower()[1:], io.BytesIO()
+    form = Path(path).suffix.lower()[1:]
     unstamped = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[form]
-    with matplotlib.rc_context({"svg.hashsalt": "matchbound"}):
-        figure.savefig(content, format=form, dpi=200, bbox_inches="tight", metadata=unstamped)
-    write_atomically(path, content.getvalue())
+    with matplotlib.rc_context({"svg.hashsalt": "matchbound"}), whole_file(path) as place:
+        figure.savefig(place, format=form, dpi=200, bbox_inches="tight", metadata=unstamped)
     wrote(path)
 
 

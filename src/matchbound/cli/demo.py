@@ -27,7 +27,7 @@ independent would be {ratio:.1f} times narrower, and wrong.
 
 def demo(
     *,
-    threshold: float = 0.6,
+    threshold: Annotated[float, opt.DECISION] = 0.6,
     report: str | None = None,
     folder: Annotated[str | None, Parameter(name="--files")] = None,
     level: opt.Level = 0.95,
@@ -38,7 +38,6 @@ def demo(
     """The main workflow on synthetic data: 150 people made from a seed, FAR and FRR with intervals.
 
     Args:
-        threshold: Decision threshold.
         report: Also write a report to this file.
         folder: Write the files that README and the documentation use to this folder, and stop.
         workers: Threads; by default one per core.

@@ -47,7 +47,7 @@ def open(
     far: opt.Fars = None,
     group: opt.Groups = None,
     claim: opt.ClaimTexts = None,
-    title: str | None = None,
+    title: opt.Title = None,
     reading: opt.Reading = opt.READING,
     seed: opt.Seed = 0,
     port: Annotated[int, Parameter(validator=Number(gte=0, lte=65535))] = 0,
@@ -60,8 +60,6 @@ def open(
     ends it.
 
     Args:
-        far: FAR at which FRR is reported; repeat it for several.
-        title: Title of the report.
         port: Port on 127.0.0.1; by default a free one.
         no_browser: Print the address and open no browser.
     """

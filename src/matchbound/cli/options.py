@@ -99,15 +99,17 @@ def ends_in(*endings: str) -> Callable[[object, Any], None]:
 
 Files = Annotated[str, Parameter(help="Scores or embeddings: CSV, TSV, Parquet, .npz, an address, - (standard input).")]
 Thresholds = Annotated[list[float] | None, Parameter(help="Decision threshold; repeat it for several.")]
-Threshold = Annotated[float | None, Parameter(help="Decision threshold.")]
+DECISION = Parameter(help="Decision threshold.")
+Threshold = Annotated[float | None, DECISION]
 Rate = Annotated[float | None, Parameter(converter=rates)]
 Rates = Annotated[list[float] | None, Parameter(converter=rates, validator=each(_check_rate))]
 Far = Annotated[Rate, Parameter(alias="--fmr", validator=each(_check_rate))]
 Frr = Annotated[Rate, Parameter(alias="--fnmr", validator=each(_check_rate))]
-Fars = Annotated[Rates, Parameter(alias="--fmr")]
+Fars = Annotated[Rates, Parameter(alias="--fmr", help="FAR at which FRR is wanted; repeat it for several.")]
 Frrs = Annotated[Rates, Parameter(alias="--fnmr")]
 CLAIM = 'A requirement, such as "far<1e-3" or "frr@far=1e-3<5%"; repeatable. Exit code 3 when one is not shown.'
 ClaimTexts = Annotated[list[str] | None, Parameter(help=CLAIM)]
+Title = Annotated[str | None, Parameter(help="Title of the report.")]
 Level = Annotated[float, Parameter(help="Confidence level.", converter=rates, validator=each(check_level))]
 Resamples = Annotated[int, Parameter(help="Bootstrap replicates.", validator=Number(gte=1, lte=10_000_000))]
 Seed = Annotated[int, Parameter(help="Seed of everything random.", validator=Number(gte=0))]

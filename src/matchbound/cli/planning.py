@@ -107,7 +107,7 @@ def plan(
 def coverage(
     *,
     data: str | None = None,
-    far: opt.Fars = None,
+    far: Annotated[opt.Fars, Parameter(help="FAR to be covered; repeatable.")] = None,
     frr: opt.Frrs = None,
     frr_at_far: opt.Rates = None,
     method: Annotated[list[str] | None, opt.choice("Interval method; repeatable", METHODS)] = None,
@@ -130,7 +130,6 @@ def coverage(
 
     Args:
         data: Scores or embeddings of your own; without it, the paper's model.
-        far: FAR to be covered; repeatable.
         frr: FRR to be covered; repeatable.
         frr_at_far: FARs at which to cover FRR of the curve; repeatable.
         level: Confidence level; repeatable.

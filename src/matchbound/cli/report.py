@@ -29,7 +29,7 @@ def report(
     min_dcf: opt.MinDcf = None,
     cllr: opt.Cllr = False,
     show_labels: bool = False,
-    title: str | None = None,
+    title: opt.Title = None,
     reading: opt.Reading = opt.READING,
     running: opt.Running = opt.RUNNING,
     page: opt.Page = opt.PAGE,
@@ -38,12 +38,10 @@ def report(
     """Write a report: a self-contained page with curves, tables and a threshold slider, or tables for a paper.
 
     Args:
-        far: FAR at which FRR is reported; repeat it for several.
         against: Scores or embeddings of another system on the same comparisons; repeatable.
         gallery: Embeddings of enrolled people, for a section about searches.
         probes: Embeddings to search the --gallery with.
         show_labels: Name the identities that drive the uncertainty.
-        title: Title of the report.
     """
     from matchbound.calls.searching import search
     from matchbound.readers.read import in_memory

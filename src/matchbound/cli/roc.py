@@ -48,7 +48,6 @@ def roc(
     """FRR at given FARs, FAR at given FRRs, EER, AUC, detection costs and Cllr, with intervals.
 
     Args:
-        far: FAR at which FRR is wanted; repeat it for several.
         frr: FRR at which FAR is wanted; repeat it for several.
         points: FRR at FAR 1e-2 … 1e-6 as the data support, and where nothing matches.
         act_dcf: Prior for the actual detection cost; scores are natural log-likelihood ratios.
