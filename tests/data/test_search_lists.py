@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -127,20 +128,20 @@ def test_bad_tables_name_the_place(
         mb.read_candidates(path, probes=tmp_path / "probes.csv", gallery=tmp_path / "gallery.csv")
 
 
-def small(seed: int = 0) -> tuple[np.ndarray, np.random.Generator]:
-    rng = np.random.default_rng(seed)
-    return rng.standard_normal((40, 8)), rng
+PEOPLE = np.random.default_rng(0).standard_normal((40, 8))
 
 
-def photographs(people: np.ndarray, rng: np.random.Generator, who: np.ndarray) -> mb.Embeddings:
-    return mb.Embeddings(people[who] + 0.5 * rng.standard_normal((who.size, people.shape[1])), who)
+@pytest.fixture
+def photographs() -> Callable[[Any], mb.Embeddings]:
+    """Makes photographs of some of the people, others each time."""
+    rng = np.random.default_rng(1)
+    return lambda who: mb.Embeddings(PEOPLE[who] + 0.5 * rng.standard_normal((len(who), 8)), who)
 
 
 @quiet
-def test_failures_count_as_misses_and_as_nobody() -> None:
-    people, rng = small()
-    gallery = photographs(people, rng, np.arange(20))
-    probes = photographs(people, rng, np.repeat(np.arange(40), 2))
+def test_failures_count_as_misses_and_as_nobody(photographs: Callable[[Any], mb.Embeddings]) -> None:
+    gallery = photographs(np.arange(20))
+    probes = photographs(np.repeat(np.arange(40), 2))
     plain = mb.search(gallery, probes)
     failed = mb.search(gallery, probes, failed_probes=[0, 1, 30], failed_enrolments=[38])
     assert (failed.gallery_size, plain.gallery_size) == (21, 20)
@@ -148,16 +149,15 @@ def test_failures_count_as_misses_and_as_nobody() -> None:
     assert failed.fnir(0.5).errors == plain.fnir(0.5).errors + 4
     assert failed.cmc(1).errors == plain.cmc(1).errors + 4
     assert failed.n_nonmated == plain.n_nonmated + 1 - 2
-    of_38 = mb.search(gallery, photographs(people, np.random.default_rng(5), np.array([38, 38])))
+    of_38 = mb.search(gallery, photographs(np.array([38, 38])))
     assert failed.fpir(-0.99).errors == plain.fpir(-0.99).errors - of_38.fpir(-0.99).errors
     assert failed.at_gallery_size(10, rank=1).estimate < plain.at_gallery_size(10, rank=1).estimate
     with pytest.raises(mb.DataError, match="failed_enrolments"):
         mb.search(gallery, probes, failed_enrolments=[3])
 
 
-def test_all_probes_mated_is_a_rotating_protocol() -> None:
-    people, rng = small()
-    gallery, probes = photographs(people, rng, np.arange(40)), photographs(people, rng, np.repeat(np.arange(40), 3))
+def test_all_probes_mated_is_a_rotating_protocol(photographs: Callable[[Any], mb.Embeddings]) -> None:
+    gallery, probes = photographs(np.arange(40)), photographs(np.repeat(np.arange(40), 3))
     with pytest.warns(mb.MatchboundWarning, match="rotating"):
         found = mb.search(gallery, probes)
     assert found.rotating
@@ -166,15 +166,14 @@ def test_all_probes_mated_is_a_rotating_protocol() -> None:
     with pytest.warns(mb.MatchboundWarning, match="both enrolled and searched for"):
         assert rate.interval().method == "wilson"
     assert rate.variance() >= rate.variance("fixed")
-    separate = mb.search(gallery, photographs(people, rng, np.arange(40)), protocol="separate", candidates=3)
+    separate = mb.search(gallery, photographs(np.arange(40)), protocol="separate", candidates=3)
     with pytest.raises(mb.DataError, match="every probe shows an enrolled person"):
         separate.fpir(0.5).interval()
 
 
-def test_nobody_mated() -> None:
-    people, rng = small()
+def test_nobody_mated(photographs: Callable[[Any], mb.Embeddings]) -> None:
     with pytest.warns(mb.MatchboundWarning, match="written alike"):
-        found = mb.search(photographs(people, rng, np.arange(20)), photographs(people, rng, np.arange(28, 40)))
+        found = mb.search(photographs(np.arange(20)), photographs(np.arange(28, 40)))
     with pytest.raises(mb.DataError, match="FNIR and CMC are not defined"):
         found.cmc(1).interval()
     with pytest.warns(mb.MatchboundWarning, match="only 12 people"):
@@ -182,13 +181,12 @@ def test_nobody_mated() -> None:
 
 
 def test_the_probe_itself_is_enrolled() -> None:
-    people, _ = small()
-    vectors = people + 0.1
+    vectors = PEOPLE + 0.1
     gallery = mb.Embeddings(vectors[:20], np.arange(20))
     with pytest.warns(mb.MatchboundWarning, match="3 probes are in the gallery themselves"):
-        mb.search(gallery, mb.Embeddings(np.concatenate([vectors[:3], people[5:30]]), [0, 1, 2, *range(5, 30)]))
+        mb.search(gallery, mb.Embeddings(np.concatenate([vectors[:3], PEOPLE[5:30]]), [0, 1, 2, *range(5, 30)]))
     with pytest.warns(mb.MatchboundWarning, match="1 probes equal a template of another identity"):
-        mb.search(gallery, mb.Embeddings(np.concatenate([vectors[:1], people[5:30]]), [77, *range(5, 30)]))
+        mb.search(gallery, mb.Embeddings(np.concatenate([vectors[:1], PEOPLE[5:30]]), [77, *range(5, 30)]))
 
 
 @pytest.mark.parametrize(
@@ -204,11 +202,12 @@ def test_the_probe_itself_is_enrolled() -> None:
         ({"probes": mb.Embeddings(np.empty((0, 8)), [])}, "no probes"),
     ],
 )
-def test_bad_arguments_are_named(change: dict[str, Any], message: str) -> None:
-    people, rng = small()
+def test_bad_arguments_are_named(
+    change: dict[str, Any], message: str, photographs: Callable[[Any], mb.Embeddings]
+) -> None:
     given: dict[str, Any] = {
-        "gallery": photographs(people, rng, np.arange(20)),
-        "probes": photographs(people, rng, np.arange(40)),
+        "gallery": photographs(np.arange(20)),
+        "probes": photographs(np.arange(40)),
     }
     with pytest.raises(mb.MatchboundError, match=message):
         mb.search(**(given | change))

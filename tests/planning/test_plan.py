@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,8 @@ from scipy.special import ndtr, ndtri
 
 import matchbound as mb
 import naive_plan
+from conftest import run_json
+from matchbound.cli import main
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.planning.check import lowest_rates
 from matchbound.planning.plan import identities_for, plan
@@ -393,53 +393,32 @@ def test_pictures() -> None:
 
 def test_command_plan(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """The command and the function agree, and the text has the doubt that a pilot leaves."""
-    from matchbound.cli import main
-
     pilot = model_embeddings(40, 3, 4)
     path = tmp_path / "pilot.npz"
-    np.savez(path, embeddings=pilot.vectors, identity=pilot.identities[pilot.codes])
-    words = ["plan", "--far", "0.05", "--width", "0.06", "--pilot", str(path), "--similarity", "euclidean"]
-    words += ["--method", "wilson"]
-    assert main([*words, "--format", "json"]) == 0
-    first, *others = json.loads(capsys.readouterr().out)["results"]
+    np.savez(path, embeddings=pilot.vectors, identity=pilot.codes)
+    words = f"plan --far 0.05 --width 0.06 --pilot {path} --similarity euclidean --method wilson".split()
+    first, *others = run_json(capsys, *words)["results"]
     made = plan(far=0.05, width=0.06, pilot=pilot, method="wilson")
     assert first["identities"] == made.n_identities
     assert first["correlation_doubt"] == pytest.approx(made.doubt)
     assert first["chance"] == pytest.approx(made.expected.chance)
     assert {record["what"] for record in others} == {"cost", "rule of 3", "rule of 30"}
     assert main([*words, "--plot", str(tmp_path / "plan.png")]) == 0
-    shown = " ".join(capsys.readouterr().out.split())
-    assert f"{made.n_identities}" in shown
-    assert "(pilot of 40 identities)" in shown
+    assert "(pilot of 40 identities)" in " ".join(capsys.readouterr().out.split())
     assert (tmp_path / "plan.png").stat().st_size > 10_000
 
 
 def test_command_protocol(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    from matchbound.cli import main
-
     data = model_embeddings(12, 3, 1)
-    source, target = tmp_path / "faces.npz", tmp_path / "protocol.csv"
+    source, people, target = (str(tmp_path / name) for name in ("faces.npz", "people.csv", "protocol.csv"))
     np.savez(source, embeddings=data.vectors, identity=data.codes)
-    words = ["protocol", str(source), "--budget", "30", "--output"]
-    assert main([*words, str(target), "--scores", "--format", "json"]) == 0
-    record = json.loads(capsys.readouterr().out)["results"][0]
+    (record,) = run_json(capsys, "protocol", source, "--budget", "30", "--output", target, "--scores")["results"]
     assert (record["comparisons"], record["fewest_visits"], record["most_visits"]) == (30, 5, 5)
-    lines = target.read_text().splitlines()
-    assert len(lines) == 31
-    assert lines[0].replace('"', "") == "id_a,instance_a,id_b,instance_b,score"
-    assert main([*words, "protocol.txt"]) == 2
-    people = tmp_path / "people.csv"
-    people.write_text("identity,instance\n" + "".join(f"p{i},img{k}\n" for i in range(6) for k in range(2)))
-    assert main(["protocol", str(people), "--budget", "9", "--output", str(target)]) == 0
-    assert "img" in target.read_text().splitlines()[1]
-    assert main(["protocol", str(people), "--budget", "9", "--scores", "--output", str(target)]) == 2
-    assert "needs embeddings" in capsys.readouterr().err
-
-
-def test_a_plan_for_far_says_nothing_of_frr() -> None:
-    rng = np.random.default_rng(0)
-    one_each = mb.Embeddings(rng.standard_normal((60, 8)), np.arange(60))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        mb.plan(far=1e-2, upper=5e-2, pilot=one_each)
-    assert not any("FRR" in str(item.message) for item in caught)
+    head, *lines = Path(target).read_text().splitlines()
+    assert len(lines) == 30
+    assert head.replace('"', "") == "id_a,instance_a,id_b,instance_b,score"
+    assert main(["protocol", source, "--budget", "30", "--output", "protocol.txt"]) == 2
+    Path(people).write_text("identity,instance\n" + "".join(f"p{i},img{k}\n" for i in range(6) for k in range(2)))
+    assert main(["protocol", people, "--budget", "9", "--output", target]) == 0
+    assert "img" in Path(target).read_text().splitlines()[1]
+    assert main(["protocol", people, "--budget", "9", "--scores", "--output", target]) == 2
