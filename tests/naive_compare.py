@@ -154,14 +154,6 @@ def flipped_difference(
     return mean, max(factor * sum_over_sharing(terms), sum_over_same_pair(terms))
 
 
-def flipped_genuine(rows: Sequence[tuple[str, int]], sign: dict[str, float], factor: float) -> tuple[float, float]:
-    """The same for outcomes of single identities."""
-    turned = [(a, sign[a] * y) for a, y in rows]
-    mean = sum(y for _, y in turned) / len(turned)
-    terms = [(a, a, (y - mean) / len(turned)) for a, y in turned]
-    return mean, factor * sum_over_sharing(terms)
-
-
 Moments = dict[str, float]
 """What `gap` needs of a group: rate, comparisons, people, personal, clustered, sharing, alone, mates."""
 

@@ -150,14 +150,14 @@ def test_same_seed_same_replicates_on_any_number_of_workers(method: str, metric:
     assert np.array_equal(one[: 3 * BLOCK], more[: 3 * BLOCK])
 
 
-def test_sparse_and_dense_quadratic_forms_agree(monkeypatch: pytest.MonkeyPatch) -> None:
-    from matchbound.stats import resampling
-
-    far = mb.evaluate(golden_table("larger"), 0.401334).far
-    dense = {m: far.bootstrap(m, 250, rng=4).replicates for m in ("vertex", "double-or-nothing")}
-    monkeypatch.setattr(resampling, "DENSE_IDENTITIES", 0)
-    for method, target in dense.items():
-        assert np.array_equal(far.bootstrap(method, 250, rng=4).replicates, target)
+@pytest.mark.parametrize("size", [50, 2200])  # pairs of many identities are taken one by one
+def test_replicates_of_few_and_of_many_identities(size: int) -> None:
+    rng = np.random.default_rng(0)
+    far = mb.evaluate(mb.Comparisons(*rng.integers(0, size, (2, 4 * size)), rng.standard_normal(4 * size)), 1.0).far
+    weights = first_weights("double-or-nothing", far.tally.n_identities, 20, 4)
+    tables = far.tally.impostor.erred[0], far.tally.impostor.compared
+    wrong, made = (np.array([(w[t.first] * w[t.second]) @ t.count for w in weights]) for t in tables)
+    assert far.bootstrap("double-or-nothing", 20, rng=4).replicates == pytest.approx(wrong / made, rel=1e-12)
 
 
 def test_other_levels_cost_no_resampling_and_nest() -> None:
@@ -172,10 +172,9 @@ def test_other_levels_cost_no_resampling_and_nest() -> None:
     assert boot.interval(0.95, side="upper").low == 0.0
 
 
-def test_too_few_replicates_are_said() -> None:
-    far = mb.evaluate(golden_table("larger"), 0.401334).far
-    with pytest.warns(mb.MatchboundWarning, match="cannot reach"):
-        far.interval("vertex", 0.999, n_resamples=100, rng=1)
+def test_too_few_replicates_are_noted() -> None:
+    made = mb.evaluate(golden_table("larger"), 0.401334).far.interval("vertex", 0.999, n_resamples=100, rng=1)
+    assert [note.code for note in made.notes] == ["few-replicates"]
 
 
 def test_any_variance_feeds_wilson() -> None:

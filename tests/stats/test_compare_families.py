@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,9 +25,6 @@ from strategies import comparisons, tables
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
-
-
-# --- the largest of several --------------------------------------------------------------------------------------
 
 
 @given(st.lists(st.integers(0, 8), min_size=1, max_size=60), st.floats(-5.0, 5.0), st.sampled_from(LEVELS))
@@ -78,9 +76,6 @@ def test_scores_have_the_tail_of_students_t() -> None:
     assert scores_of(np.array([1.0, math.nan, 0.05])) == pytest.approx([0.0, 0.0, 1.959964], abs=1e-6)
 
 
-# --- signs of systems --------------------------------------------------------------------------------------------
-
-
 def three_systems(rows: list, seed: int) -> tuple[list[mb.Comparisons], list[JointTally]]:
     """The rows with three columns of scores, and the joint tallies of all pairs at threshold 0."""
     rng = np.random.default_rng(seed)
@@ -102,58 +97,34 @@ def outcomes(systems: list[mb.Comparisons], rows: list, genuine: bool) -> list[l
     return found
 
 
-@given(tables(min_identities=3), st.integers(0, 2**31))
-def test_differences_of_far_with_signs(rows: list, seed: int) -> None:
-    systems, joints = three_systems(rows, seed)
-    literal = outcomes(systems, rows, genuine=False)
-    assume(literal[0])
-    terms = families.sign_terms(joints, "far")
-    assume(terms)
-    assert np.count_nonzero(terms.d) == sum(
-        len({k for k in {frozenset(r[:2]) for r in each} if sum(y for a, b, y in each if {a, b} == k)})
-        for each in literal
-    )
-    rng = np.random.default_rng(seed)
-    names = [str(name) for name in systems[0].identities]
-    active = sorted({names.index(n) for each in literal for n in _moved(each)})
-    signs = np.where(rng.random((4, terms.m.size)) < 0.5, -1.0, 1.0)
-    signs[0] = 1.0
-    found = terms.largest(signs, 1.3, 4.0)
-    for drawn, top in zip(signs, found, strict=True):
-        sign = {frozenset((a, b)): 1.0 for a, b in itertools.combinations(names, 2)}
-        for i, j, value in zip(terms.first, terms.second, drawn, strict=True):
-            sign[frozenset((names[active[i]], names[active[j]]))] = float(value)
-        each = [naive.flipped_difference(one, sign, 1.3) for one in literal]
-        expected = max(naive.t_score(d, v if v > 1e-14 else 0.0, 4.0) for d, v in each)
-        assert top == pytest.approx(expected, abs=1e-6)
-
-
-def _moved(each: list[tuple[str, str, int]]) -> set[str]:
-    """Identities of pairs at which two systems differ."""
+def net(each: list[tuple[str, str, int]]) -> dict[frozenset[str], int]:
+    """What the outcomes of each pair of identities (or identity) add up to, where that is not 0."""
     total: dict[frozenset[str], int] = {}
     for a, b, y in each:
         total[frozenset((a, b))] = total.get(frozenset((a, b)), 0) + y
-    return {name for pair, value in total.items() if value for name in pair}
+    return {pair: value for pair, value in total.items() if value}
 
 
-@given(st.lists(st.integers(0, 3), min_size=4, max_size=25), st.integers(0, 2**31))
-def test_differences_of_frr_with_signs(owners: list[int], seed: int) -> None:
-    rows = [(f"p{i}", f"p{i}", 0.0) for i in owners]
+@pytest.mark.parametrize("metric", ["far", "frr"])
+@given(tables(min_identities=3), st.integers(0, 2**31))
+def test_differences_with_signs(metric: str, rows: list, seed: int) -> None:
+    genuine = metric == "frr"
     systems, joints = three_systems(rows, seed)
-    literal = outcomes(systems, rows, genuine=True)
-    terms = families.sign_terms(joints, "frr")
+    literal = outcomes(systems, rows, genuine)
+    assume(literal[0])
+    terms = families.sign_terms(joints, metric)
     assume(terms)
-    moved = [
-        str(name) for name in systems[0].identities if any(sum(y for a, _, y in each if a == name) for each in literal)
-    ]
-    assert len(moved) == terms.m.size
-    rng = np.random.default_rng(seed)
-    signs = np.where(rng.random((4, terms.m.size)) < 0.5, -1.0, 1.0)
-    found = terms.largest(signs, 1.2, 3.0)
-    for drawn, top in zip(signs, found, strict=True):
-        sign = {str(name): 1.0 for name in systems[0].identities} | dict(zip(moved, drawn.tolist(), strict=True))
-        each = [naive.flipped_genuine([(a, y) for a, _, y in one], sign, 1.2) for one in literal]
-        expected = max(naive.t_score(d, v if v > 1e-12 else 0.0, 3.0) for d, v in each)
+    differ = [net(each) for each in literal]
+    assert np.count_nonzero(terms.d) == sum(map(len, differ))
+    names = [str(name) for name in systems[0].identities]
+    active = sorted({names.index(name) for each in differ for pair in each for name in pair})
+    signs = np.where(np.random.default_rng(seed).random((4, terms.m.size)) < 0.5, -1.0, 1.0)
+    for drawn, top in zip(signs, terms.largest(signs, 1.3, 4.0), strict=True):
+        sign = {frozenset(pair): 1.0 for pair in itertools.combinations_with_replacement(names, 2)}
+        for i, j, value in zip(terms.first, terms.second, drawn, strict=True):
+            sign[frozenset((names[active[i]], names[active[j]]))] = float(value)
+        each = [naive.flipped_difference(one, sign, 1.3) for one in literal]
+        expected = max(naive.t_score(d, v if v > 1e-13 else 0.0, 4.0) for d, v in each)
         assert top == pytest.approx(expected, abs=1e-6)
 
 
@@ -215,22 +186,16 @@ def test_a_family_of_one_is_the_difference_alone() -> None:
     assert row.p_value == alone.p_value
 
 
-def test_many_terms_leave_it_to_the_normal_approximation(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [(f"p{i}", f"p{j}", 0.0) for i in range(8) for j in range(i, 8)] * 2
-    systems, joints = three_systems(rows, 1)
-    table = compare_all(systems, threshold=0.0)
-    signs = {metric: table.differences(metric) for metric in ("far", "frr")}
-    monkeypatch.setattr(families, "MOST_TERMS", 3)
-    assert families.sign_terms(joints, "far") is None
-    normal = table.differences("far")
-    gaussian = gaussian_largest(np.array([row.difference.influence for row in normal]))
-    scores = scores_of(np.array([row.difference.p_value for row in normal]))
-    expected = np.maximum(gaussian.p_values(scores), [row.difference.p_value for row in normal])
-    assert [row.p_value for row in normal] == pytest.approx(list(expected))
-    assert [row.p_value for row in signs["far"]] != pytest.approx(list(expected), abs=1e-6)
-
-
-# --- exchange of people between groups ---------------------------------------------------------------------------
+def test_many_terms_leave_it_to_the_normal_approximation() -> None:
+    """Systems that differ at more than 10,000 people."""
+    people = np.arange(24_000)
+    rng = np.random.default_rng(1)
+    systems = [mb.Comparisons(people, people, rng.integers(0, 2, people.size).astype(float)) for _ in range(3)]
+    rows = compare_all(systems, threshold=0.5).differences("frr")
+    assert families.sign_terms([row.difference.sums.joint for row in rows], "frr") is None
+    gaussian = gaussian_largest(np.array([row.difference.influence for row in rows]))
+    alone = np.array([row.difference.p_value for row in rows])
+    assert [row.p_value for row in rows] == pytest.approx(np.maximum(gaussian.p_values(scores_of(alone)), alone))
 
 
 def test_dealing_people_anew_against_all_deals() -> None:
@@ -258,13 +223,7 @@ def test_what_errors_within_groups_have_in_common(rows: list, labels: list[str])
     assume(chosen)
     within = families.within_groups([parts[k] for k in chosen], np.ones(len(chosen)))
     assert within.spread == pytest.approx(naive.shared_excess([cells[k] for k in chosen]), abs=1e-9)
-    counts: list[int] = []
-    for k in chosen:
-        total: dict[frozenset[str], int] = {}
-        for a, b, y in cells[k]:
-            total[frozenset((a, b))] = total.get(frozenset((a, b)), 0) + y
-        counts += [count for count in total.values() if count]
-    assert sorted(within.clumps.tolist()) == sorted(counts)
+    assert sorted(within.clumps.tolist()) == sorted(count for k in chosen for count in net(cells[k]).values())
     assert within.comparisons.sum() == 2 * sum(len(cells[k]) for k in chosen)
 
 
@@ -298,14 +257,8 @@ def test_propensities_make_people_who_err_together() -> None:
     """With κ = 0.5 two clumps in a group of many meet at one person 1.5 times as often as with κ = 0."""
     met = {}
     for spread in (0.0, 0.5):
-        within = families.Within(
-            np.repeat([0, 1], 200),
-            np.full(400, 199.0),
-            np.full(2, 19900.0),
-            np.full(2, 200.0),
-            np.ones(60),
-            spread,
-        )
+        group, people = np.repeat([0, 1], 200), np.full(2, 200.0)
+        within = families.Within(group, np.full(400, 199.0), np.full(2, 19900.0), people, np.ones(60), spread)
         s, _ = families.throw(within, np.random.default_rng(1), 2000)
         met[spread] = float((s * (s - 1.0)).sum(axis=1).mean())
     assert met[0.5] / met[0.0] == pytest.approx(1.5, abs=0.1)
@@ -338,10 +291,7 @@ def test_clumps_fall_only_where_they_are_few() -> None:
     )
     assert roomy.few
     for clumps in (250, families.MOST_CLUMPS + 1):
-        crowded = families.Within(
-            roomy.group, roomy.comparisons, roomy.pair_squares, roomy.people, np.ones(clumps), 0.0
-        )
-        assert not crowded.few
+        assert not replace(roomy, clumps=np.ones(clumps)).few
 
 
 def four_groups(seed: int, identities: int = 60) -> mb.Embeddings:
@@ -377,9 +327,6 @@ def test_the_thrown_statistic_of_the_data_is_that_of_the_gaps() -> None:
     found = families.largest_gap(families.thrown_moments(within, s[None, :], nn[None, :]))[0]
     scores = scores_of(np.array([row.gap.p_value for row in rates.gaps("far", n_resamples=99)]))
     assert found == pytest.approx(max(scores), abs=1e-6)
-
-
-# --- how often equal ones are found to differ ----------------------------------------------------------------------
 
 
 def test_equal_groups_with_a_handful_of_errors() -> None:

@@ -6,7 +6,6 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.calls.evaluate import raise_notes
-from matchbound.counting.recount import Source
 from matchbound.counting.sources import AnySource, source_of
 from matchbound.data.comparisons import Comparisons
 from matchbound.errors import DataError, UsageError, check_rate
@@ -51,10 +50,16 @@ def mean_loss(data: AnySource | Readable, loss: str | Loss, *, prior: float | No
     0.0578
     """
     source = in_memory(source_of(data))
-    table = _table(source)
-    function, usual = _loss(loss)
-    if not callable(loss):
-        scores_wanted(source, loss)
+    pairs = source.n_genuine + source.n_impostor
+    if source.kind == "embeddings" and pairs > MOST_PAIRS:
+        raise DataError(f"a loss of all {pairs:,} pairs is too many to score one by one; take {MOST_PAIRS:,} at most")
+    table, usual, function = source.comparisons(), None, loss
+    if not callable(function):
+        if function not in LOSSES:
+            choices = f"{', '.join(LOSSES)}, or a function of score and label"
+            raise UsageError(f"loss must be one of {choices}; got {loss!r}")
+        scores_wanted(source, function)
+        function, usual = LOSSES[function]
     prior = usual if prior is None else check_rate(prior, "prior", "0.01", zero=True, one=True)
     value = _values(function, table)
     terms = loss_terms(value, table.genuine, prior)
@@ -79,14 +84,6 @@ def mean_loss(data: AnySource | Readable, loss: str | Loss, *, prior: float | No
     return result
 
 
-def _loss(loss: str | Loss) -> tuple[Loss, float | None]:
-    if callable(loss):
-        return loss, None
-    if loss not in LOSSES:
-        raise UsageError(f"loss must be one of {', '.join(LOSSES)}, or a function of score and label; got {loss!r}")
-    return LOSSES[loss]
-
-
 def _values(function: Loss, table: Comparisons) -> FloatArray:
     value = np.asarray(function(table.score, table.genuine), dtype=np.float64)
     if value.shape != table.score.shape:
@@ -97,12 +94,3 @@ def _values(function: Loss, table: Comparisons) -> FloatArray:
         where = f"comparison {row} (score {table.score[row]:g})"
         raise DataError(f"loss: {where} has the loss {value[row]}; it must be finite")
     return value
-
-
-def _table(data: Source) -> Comparisons:
-    if isinstance(data, Comparisons):
-        return data
-    pairs = len(data) * (len(data) - 1) // 2
-    if pairs > MOST_PAIRS:
-        raise DataError(f"a loss of all {pairs:,} pairs is too many to score one by one; take {MOST_PAIRS:,} at most")
-    return data.comparisons()

@@ -16,7 +16,7 @@ from matchbound.counting.search import DEPTH, Fuse, SearchJob, make_job, search_
 from matchbound.data.candidates import Candidates
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import as_labels, as_text, encode
-from matchbound.errors import DataError, UsageError, check_whole
+from matchbound.errors import DataError, UsageError, check_whole, named
 from matchbound.metrics import METRICS
 from matchbound.notes import Note
 from matchbound.results.claims import Claim, Statement
@@ -106,9 +106,7 @@ def search(
     >>> found.gallery_size, found.n_mated, found.n_nonmated
     (100, 300, 600)
     """
-    if protocol not in ("auto", "separate", "rotating"):
-        raise UsageError(f"protocol must be 'auto', 'separate' or 'rotating'; got {protocol!r}")
-    group, options = None, run_options(run)
+    chosen, group, options = named(protocol, ("auto", "separate", "rotating"), "protocol"), None, run_options(run)
     if isinstance(gallery, Candidates):
         if probes is not None:
             raise UsageError("candidate lists are searches already; give them alone")
@@ -117,11 +115,11 @@ def search(
             raise DataError("there are no searches")
     else:
         check_whole(candidates, "candidates")
-        _check(gallery, probes, fuse, failed_probes)
-        assert isinstance(probes, Embeddings)
+        fused: Fuse = named(fuse, ("max", "mean"), "fuse")  # type: ignore[assignment]
+        probes = _checked(gallery, probes, failed_probes)
         labels, codes, shown, own = _people(gallery, probes, failed_enrolments, failed_probes)
         depth = max(2, min(int(candidates) + 1, labels.size))
-        job = make_job(gallery, probes, codes, own[: len(probes)], int(labels.size), fuse, depth)
+        job = make_job(gallery, probes, codes, own[: len(probes)], int(labels.size), fused, depth)
         best = search_all(job, options)
         notes = [note.about("gallery") for note in gallery.findings()]
         notes += [note.about("probes") for note in probes.findings()]
@@ -140,24 +138,20 @@ def search(
         if probes.group is not None:
             people = probes.identities if shown.dtype.kind in "iu" else as_text(probes.identities)
             group = dict(zip(people.tolist(), probes.group.tolist(), strict=True))
-    rotating = protocol == "rotating" or (protocol == "auto" and bool(np.all(lists.own >= 0)))
-    every_note = list(lists.notes)
-    if rotating and protocol == "auto":
-        every_note.append(ROTATING)
-    if not np.any(lists.own >= 0):
-        every_note.append(NO_MATES)
+    mated = lists.own >= 0
+    rotating = chosen == "rotating" or (chosen == "auto" and bool(mated.all()))
+    said = (ROTATING,) if rotating and chosen == "auto" else ()
+    every_note = (*lists.notes, *said, *(() if mated.any() else (NO_MATES,)))
     raise_notes(every_note)
-    return Searches(lists, rotating, tuple(every_note), group)
+    return Searches(lists, rotating, every_note, group)
 
 
-def _check(gallery: Embeddings, probes: Embeddings | None, fuse: str, failed_probes: ArrayLike | None) -> None:
-    """Raise where a gallery cannot be searched with these probes."""
+def _checked(gallery: Embeddings, probes: Embeddings | None, failed_probes: ArrayLike | None) -> Embeddings:
+    """The probes, where the gallery can be searched with them."""
     for name, data in (("gallery", gallery), ("probes", probes)):
         if not isinstance(data, Embeddings):
             raise UsageError(f"{name} must be Embeddings (see matchbound.read); got {type(data).__name__}")
     assert isinstance(probes, Embeddings)
-    if fuse not in ("max", "mean"):
-        raise UsageError(f"fuse must be 'max' or 'mean'; got {fuse!r}")
     if not len(gallery):
         raise DataError("the gallery is empty: nobody is enrolled")
     if not len(probes) and failed_probes is None:
@@ -171,6 +165,7 @@ def _check(gallery: Embeddings, probes: Embeddings | None, fuse: str, failed_pro
             f"gallery vectors have {gallery.vectors.shape[1]} numbers and probe vectors {probes.vectors.shape[1]}; are "
             "they from the same model?"
         )
+    return probes
 
 
 def _people(

@@ -420,5 +420,4 @@ def unit_curve(curve: SortedCurve) -> UnitCurve:
 
 def _running(amount: FloatArray, stops: IntArray) -> FloatArray:
     """Σ of the first `stops` amounts, the shape of `stops`."""
-    result: FloatArray = np.concatenate([[0.0], np.cumsum(amount)])[stops]
-    return result
+    return np.asarray(np.concatenate([[0.0], np.cumsum(amount)])[stops])

@@ -68,8 +68,7 @@ class Largest:
         at = np.round(np.abs(statistics), DECIMALS)
         beyond = self.tops.size - np.searchsorted(self.tops, at, side="right")
         reached = self.tops.size - np.searchsorted(self.tops, at, side="left")
-        result: FloatArray = ((beyond + reached + 1.0) / 2.0 / (self.tops.size + 1.0)).astype(np.float64)
-        return result
+        return np.asarray(((beyond + reached + 1.0) / 2.0 / (self.tops.size + 1.0)).astype(np.float64))
 
     def critical(self, level: float) -> float:
         """c: a statistic lies beyond it exactly when its p-value is at most 1 − level; 0 without draws.
@@ -113,8 +112,7 @@ def gaussian_largest(influence: FloatArray, *, n_resamples: int = 10_000, rng: R
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
 
     def draw(rng: np.random.Generator, size: int) -> FloatArray:
-        drawn: FloatArray = np.abs(rng.standard_normal((size, root.shape[0])) @ root).max(axis=1)
-        return drawn
+        return np.asarray(np.abs(rng.standard_normal((size, root.shape[0])) @ root).max(axis=1))
 
     return largest_of(draw, n_resamples, rng)
 
@@ -355,8 +353,7 @@ def throw(within: Within, rng: np.random.Generator, size: int) -> tuple[FloatArr
     def pick(at: IntArray) -> IntArray:
         who, where = row[at], target[at]
         found = np.searchsorted(ends, below[who, where] + rng.random(at.size) * mass[who, where], side="right")
-        result: IntArray = np.clip(found, who * people + starts[where], who * people + stops[where] - 1)
-        return result
+        return np.asarray(np.clip(found, who * people + starts[where], who * people + stops[where] - 1))
 
     every = np.arange(row.size)
     one, two = pick(every), pick(every)
@@ -421,13 +418,11 @@ def _choose(rng: np.random.Generator, weights: FloatArray, count: int) -> IntArr
     """`count` columns of each row, drawn in proportion to the weights, shape (rows, count)."""
     ends = np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)
     drawn = rng.random((weights.shape[0], count))
-    result: IntArray = (drawn[:, :, None] >= ends[:, None, :-1]).sum(axis=2)
-    return result
+    return np.asarray((drawn[:, :, None] >= ends[:, None, :-1]).sum(axis=2))
 
 
 def largest_gap(drawn: GroupMoments) -> FloatArray:
     """The largest gap over all pairs of groups on the normal scale, (B, H) → (B,)."""
     one, two = np.triu_indices(drawn.rate.shape[1], k=1)
     statistic, freedom = gap_statistic(drawn.columns(one), drawn.columns(two))
-    result: FloatArray = normal_scores(statistic, freedom).max(axis=1)
-    return result
+    return np.asarray(normal_scores(statistic, freedom).max(axis=1))

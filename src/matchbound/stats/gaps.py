@@ -119,8 +119,7 @@ def without_leverage(residual: FloatArray, share: FloatArray) -> FloatArray:
     for one that makes half of the comparisons.
     """
     rest = np.maximum(1.0 - share, LEAST_REST)
-    result: FloatArray = residual**2 / rest ** (1.0 + np.minimum(1.0, 2.0 * share))
-    return result
+    return np.asarray(residual**2 / rest ** (1.0 + np.minimum(1.0, 2.0 * share)))
 
 
 def gap_statistic(
@@ -168,8 +167,7 @@ def _variance(group: GroupMoments, rate: FloatArray, kappa: FloatArray, rho: Flo
     """v(p)."""
     spread = rate * (1.0 - rate)
     total = group.sharing * kappa * spread**2 + spread * (group.alone + rho * group.mates)
-    result: FloatArray = np.maximum(total / group.comparisons**2, group.least)
-    return result
+    return np.asarray(np.maximum(total / group.comparisons**2, group.least))
 
 
 def difference_limits(a: GroupMoments, b: GroupMoments, tail: float) -> tuple[float, float]:
@@ -246,8 +244,7 @@ def _farthest(accepted: Callable[[FloatArray], BoolArray], start: float, middle:
 
 def _ratio(above: FloatArray, below: FloatArray, otherwise: FloatArray | float) -> FloatArray:
     known = below > 0.0
-    result: FloatArray = np.where(known, above / np.where(known, below, 1.0), otherwise)
-    return result
+    return np.asarray(np.where(known, above / np.where(known, below, 1.0), otherwise))
 
 
 @dataclass(frozen=True, eq=False)

@@ -167,8 +167,7 @@ class Unmated:
 
     def erred(self, threshold: float) -> BoolArray:
         """Which searches return somebody."""
-        returned: BoolArray = self.score[:, 0] >= threshold
-        return returned
+        return np.asarray(self.score[:, 0] >= threshold)
 
     def single_hits(self, threshold: float) -> tuple[IntArray, IntArray]:
         """Searches with one candidate at or above the threshold, and who that is."""
@@ -226,8 +225,7 @@ class Ranked:
 
     def erred(self, threshold: float) -> BoolArray:
         """Which searches miss at a threshold; −∞ asks for the rank alone."""
-        missed: BoolArray = (self.crossing < threshold) | np.isneginf(self.crossing)
-        return missed
+        return np.asarray((self.crossing < threshold) | np.isneginf(self.crossing))
 
     def sums(self, threshold: float) -> SearchSums:
         """The sums of FNIR; enrolled person g alone causes w_g misses of others."""
@@ -319,8 +317,7 @@ class GalleryVariance:
             one = np.clip(ndtr(rate) * share / self.size, 1e-300, 0.5)
             depth = np.where(upper != model.mirrored, np.maximum(float(ndtri(TAIL_RATE)) - rate, 0.0), 0.0)
             rho = np.minimum(self.rho(rate) + GALLERY_TAIL * model.correlations.rho_pair * depth, MOST)
-            result: FloatArray = self.size * excess(ndtri(one), rho)
-            return result
+            return np.asarray(self.size * excess(ndtri(one), rho))
 
         return replace(model, beyond=beyond, other=model.other and self.added_to(model.other))
 
