@@ -12,7 +12,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import numpy as np
 import pytest
 
 import matchbound as mb
@@ -122,16 +121,3 @@ def test_links_devices_and_rights(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "fresh.txt").stat().st_mode) == 0o640
     write_atomically(tmp_path / "half.txt", "half \ud800 of a character")
     assert (tmp_path / "half.txt").read_text() == "half \\ud800 of a character"
-
-
-def test_protocol_into_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = mb.Embeddings(np.eye(4) + 1.0, ["a", "a", "b", "c"])
-    made = mb.design_protocol(data.identities[data.codes], budget=3, rng=0)
-
-    def full(*_: Any, **__: Any) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr("pyarrow.csv.CSVWriter", full)
-    with pytest.raises(mb.DataError, match="No space left"):
-        made.write(tmp_path / "p.csv")
-    assert list(tmp_path.iterdir()) == []

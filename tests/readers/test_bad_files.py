@@ -35,7 +35,6 @@ TEXT: dict[str, tuple[Content, str]] = {
     "too many columns": (HEAD + "a,b,0.5,7\n", r"in\.csv, line 2: 4 columns where the header has 3"),
     "blank lines are counted": (HEAD + "\n\na,b\n", r"in\.csv, line 4: 2 columns"),
     "white line": (HEAD + "a,b,1\n   \na,c,1\n", r"in\.csv, line 3: 1 columns"),
-    "not a number": (HEAD + GOOD + "a,b,high\n", r"in\.csv, line 4: score is 'high', not a number"),
     "decimal comma": (
         HEAD.replace(",", ";") + "a;b;0.5\na;b;0,5\n",
         r"line 3: score is '0,5', not a number; .*decimal point",
@@ -46,11 +45,8 @@ TEXT: dict[str, tuple[Content, str]] = {
         HEAD + "a,b,nan\n",
         r"in\.csv, line 2: score is missing; count such comparisons as rejected",
     ),
-    "NaN after blank line": (HEAD + GOOD + "\na,b,NaN\n", r"in\.csv, line 5: score is missing"),
     "infinity": (HEAD + "a,b,inf\n", r"in\.csv, line 2: score is inf"),
-    "minus infinity": (HEAD + GOOD + "a,b,-Infinity\n", r"in\.csv, line 4: score is -inf"),
     "overflow": (HEAD + "a,b,1e999\n", r"in\.csv, line 2: score is "),
-    "missing score": (HEAD + "a,b,\n", r"in\.csv, line 2: score is missing"),
     "NA score": (HEAD + "a,b,NA\n", r"in\.csv, line 2: score is missing"),
     "hexadecimal": (HEAD + "a,b,0x1F\n", r"in\.csv, line 2: score is '0x1F', not a number"),
     "underscores": (HEAD + "a,b,1_000\n", r"in\.csv, line 2: score is '1_000'; write plain numbers"),
@@ -68,15 +64,6 @@ TEXT: dict[str, tuple[Content, str]] = {
     "zero bytes": (b"id_a,id_b,score\na\x00,b,1\n", r"in\.csv holds binary data"),
     "open quote": (HEAD + 'a,"b,0.5\na,c,1\n', r"in\.csv, line 2: .*quote"),
     "old Mac line ends": ("id_a,id_b,score\ra,b,1\r", r"in\.csv ends its lines with a carriage return"),
-    "BOM and CRLF with a bad line": ("\ufeff" + (HEAD + "a,b,x\n").replace("\n", "\r\n"), r"line 2: score is 'x'"),
-    "label against identities": (
-        "id_a,id_b,score,genuine\na,a,1,1\na,b,1,1\n",
-        r"in\.csv, line 3: genuine says genuine, and the identities a and b differ",
-    ),
-    "contradicting labels": (
-        "image_a,image_b,score,genuine\np,q,1,1\nq,r,1,1\np,r,0,0\n",
-        r"in\.csv, line 4: the labels contradict each other: p and r",
-    ),
     "unknown label": ("image_a,image_b,score,genuine\np,q,1,maybe\n", r"in\.csv, line 2: genuine is 'maybe'"),
     "group of two kinds": (
         "id_a,group_a,id_b,group_b,score\na,x,b,y,1\na,z,b,y,1\n",
@@ -185,6 +172,7 @@ BINARY: dict[str, tuple[bytes, str]] = {
     "zip without arrays": (zip_bytes(readme__txt=b"hello"), "zip archive without arrays"),
     "zip with a false array": (zip_bytes(embeddings__npy=b"hello", identity__npy=b"x"), "'embeddings' .*(array|damaged)"),
     "truncated npy": (npy_bytes(VECTORS)[:-8], "cut short .its header promises 48 bytes"),
+    "npy that promises much": (npy_bytes(np.ones((1, 512))).replace(b"(1, 512), }        ", b"(100000000, 512), }"), "cut short .its header promises 409,600,000,000 bytes"),
     "npy header only": (npy_bytes(VECTORS)[:20], "damaged or cut short"),
     "objects in npy": (npy_bytes(OBJECTS, allow_pickle=True), "holds Python objects, which are never unpickled"),
     "npy of one dimension": (npy_bytes(np.ones(4)), "shape"),
@@ -201,10 +189,6 @@ BINARY: dict[str, tuple[bytes, str]] = {
     "parquet with list identity": (parquet_bytes(id_a=[[1]], id_b=[[2]], score=[1.0]), "labels must be text or integers"),
     "parquet with binary identity": (parquet_bytes(id_a=[b"a"], id_b=[b"b"], score=[1.0]), "labels must be text or integers"),
     "parquet with unknown columns": (parquet_bytes(p=[1], q=[2]), "are not recognised"),
-    "ragged embeddings": (parquet_bytes(identity=["a", "b"], embedding=[[1.0, 2.0], [1.0]]), "row 1: embedding has 1 numbers, and 2"),
-    "missing embedding": (parquet_bytes(identity=["a", "b"], embedding=[[1.0], None]), "row 1: embedding is missing"),
-    "missing number in an embedding": (parquet_bytes(identity=["a", "b"], embedding=[[1.0], [None]]), "row 1: embedding holds a missing"),
-    "embeddings of text": (parquet_bytes(identity=["a"], embedding=["[1, 2]"]), "must hold a list of numbers"),
     "truncated gzip": (gzip.compress((HEAD + GOOD * 50).encode())[:-10], "gzip data are damaged or cut short"),
     "gzip of nothing": (gzip.compress(b""), "is empty"),
 }  # fmt: skip
@@ -219,7 +203,7 @@ def test_bad_binary(name: str, tmp_path: Path) -> None:
 
 
 def test_bad_paths(tmp_path: Path) -> None:
-    fails(lambda: mb.read(tmp_path / "none.csv"), r"none\.csv: no such file", tmp_path)
+    fails(lambda: mb.read(tmp_path / f"{'x' * 150}.csv"), r"x{150}\.csv: no such file", tmp_path)
     fails(lambda: mb.read(tmp_path), "directory without files", tmp_path)
     (tmp_path / "readme.md").write_text("hello")
     fails(lambda: mb.read(tmp_path), "a directory of embeddings holds", tmp_path)
@@ -232,11 +216,15 @@ def test_bad_paths(tmp_path: Path) -> None:
         mb.read("a\x00b")
 
 
-def test_bad_folders(tmp_path: Path) -> None:
-    for who, size in (("a", 3), ("b", 2)):
+@pytest.mark.parametrize(
+    ("other", "match"),
+    [(np.ones(2), r"b/1\.npy has shape \(2,\)"), (np.zeros(3, dtype="<m8[s]"), "holds timedelta64")],
+)
+def test_bad_folders(other: Any, match: str, tmp_path: Path) -> None:
+    for who, vector in (("a", np.ones(3)), ("b", other)):
         (tmp_path / who).mkdir()
-        np.save(tmp_path / who / "1.npy", np.ones(size))
-    fails(lambda: mb.read(tmp_path), r"b/1\.npy has shape \(2,\)", tmp_path)
+        np.save(tmp_path / who / "1.npy", vector)
+    fails(lambda: mb.read(tmp_path), match, tmp_path)
 
 
 def test_parts_of_a_table_that_do_not_fit(tmp_path: Path) -> None:

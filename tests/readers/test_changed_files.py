@@ -17,7 +17,8 @@ import matchbound as mb
 from matchbound.cli import command as running
 from matchbound.cli import main
 from matchbound.files.opening import file_digest, open_input, watching
-from matchbound.readers import scan as scanning
+from matchbound.readers import text as text_reader
+from matchbound.readers.scan import scan_scores
 from matchbound.report.make import data_digest
 
 ROWS = 3000
@@ -96,12 +97,11 @@ def test_a_table_on_disk_that_changes_between_passes(change: Callable[[Path], No
         mb.evaluate(table, 0.6)
 
 
-def test_a_table_on_disk_that_changes_during_a_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_on_disk_that_changes_during_a_pass(tmp_path: Path) -> None:
     who = [f"p{k}" for k in range(50)]
     path = tmp_path / "s.parquet"
-    parquet.write_table(pa.table({"id_a": who, "id_b": who, "score": np.full(50, 0.5)}), path)
-    monkeypatch.setattr(scanning, "BATCH_ROWS", 10)
-    batches = scanning.scan_scores(mb.scan(path))
+    parquet.write_table(pa.table({"id_a": who, "id_b": who, "score": np.full(50, 0.5)}), path, row_group_size=10)
+    batches = scan_scores(mb.scan(path))
     next(batches)
     os.utime(path)
     with pytest.raises(mb.DataError, match="changed while"):
@@ -109,8 +109,6 @@ def test_a_table_on_disk_that_changes_during_a_pass(tmp_path: Path, monkeypatch:
 
 
 def test_a_file_that_changes_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from matchbound.readers import text as text_reader
-
     path = scores(tmp_path / "s.csv")
     before = text_reader.build
 

@@ -264,23 +264,35 @@ def test_parquet_files_that_make_one_table(tmp_path: Path) -> None:
     check(mb.read(tmp_path))
 
 
-def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Stream(SimpleNamespace):
-        pass  # like most stand-ins for standard input, not hashable
+class Stream(SimpleNamespace):
+    """Like most stand-ins for standard input, not hashable."""
 
-    monkeypatch.setattr(sys, "stdin", Stream(buffer=io.BytesIO(CSV.encode())))
-    check(mb.read("-"))
-    assert file_digest("-") == f"sha256:{hashlib.sha256(CSV.encode()).hexdigest()}"
-    monkeypatch.setattr(sys, "stdin", Stream(buffer=io.BytesIO(b"id_a,id_b,score\na,b,x\n")))
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Stream()
+    monkeypatch.setattr(sys, "stdin", stream)
+    for content in (CSV.encode(), table_bytes()):
+        stream.buffer = io.BytesIO(content)
+        check(mb.read("-"))
+        assert file_digest("-") == f"sha256:{hashlib.sha256(content).hexdigest()}"
+    stream.buffer = io.BytesIO(b"id_a,id_b,score\na,b,x\n")
     with pytest.raises(mb.DataError, match="standard input, line 2: score is 'x', not a number"):
         mb.read("-")
 
 
-def test_a_table_in_parquet_through_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+def table_bytes() -> bytes:
     content = io.BytesIO()
     parquet.write_table(pa.table(frame_columns()), content)
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content.getvalue())))
-    assert len(mb.read("-")) == len(mb.read(pa.table(frame_columns())))
+    return content.getvalue()
+
+
+def test_digest_of_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text(CSV)
+    whole = file_digest(tmp_path)
+    (tmp_path / "s.csv").write_text(CSV + "\n")
+    assert file_digest(tmp_path) != whole
+    with pytest.raises(mb.DataError, match="no such file"):
+        file_digest(tmp_path / "none")
 
 
 def test_pipes_are_read_once(tmp_path: Path) -> None:
@@ -297,17 +309,6 @@ def test_a_column_of_decisions_is_no_label(tmp_path: Path) -> None:
     path = tmp_path / "s.csv"
     path.write_text("id_a,id_b,score,match\na,b,0.9,1\na,a,0.1,0\n")
     assert mb.read(path).genuine.tolist() == [False, True]
-
-
-def test_digest(tmp_path: Path) -> None:
-    path = tmp_path / "s.csv"
-    path.write_text(CSV)
-    assert file_digest(path) == f"sha256:{hashlib.sha256(CSV.encode()).hexdigest()}"
-    whole = file_digest(tmp_path)
-    path.write_text(CSV + "\n")
-    assert file_digest(tmp_path) != whole
-    with pytest.raises(mb.DataError, match="no such file"):
-        file_digest(tmp_path / "none")
 
 
 def test_usage_errors(tmp_path: Path) -> None:

@@ -16,13 +16,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import matchbound as mb
-from matchbound import scratch as room
-from matchbound.cli import main, options
+from matchbound.cli import main
 from matchbound.counting.sources import recount_of
 from matchbound.errors import DataError, MissingExtraError
 from matchbound.files import opening
 from matchbound.files.opening import Remote, file_digest, find_remote, is_address, open_input
-from matchbound.readers import arrays, scan
 
 fsspec = pytest.importorskip("fsspec")
 
@@ -92,14 +90,13 @@ def npy_bytes(array: Any) -> bytes:
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "csv.gz", "parquet"])
-def test_score_tables(kind: str, put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_score_tables(kind: str, put: Put, tmp_path: Path) -> None:
     content = table_bytes(scores(), kind)
     address = put(f"scores.{kind}", content)
     (tmp_path / f"scores.{kind}").write_bytes(content)
     here = mb.read(tmp_path / f"scores.{kind}")
     same_comparisons(mb.read(address), here)
     same_comparisons(mb.read(f"file://{tmp_path}/scores.{kind}"), here)
-    monkeypatch.setattr(scan, "BATCH_ROWS", 37)
     whole, batches = (recount_of(source).tally(np.array([0.5])) for source in (here, mb.scan(address)))
     np.testing.assert_array_equal(whole.genuine.errors, batches.genuine.errors)
     np.testing.assert_array_equal(whole.impostor.errors, batches.impostor.errors)
@@ -137,22 +134,6 @@ def test_a_directory_of_parquet_files(put: Put) -> None:
         mb.evaluate(mb.scan("memory://matchbound-test/parts"), 0.5)
 
 
-def test_a_large_array_from_elsewhere_goes_to_a_file(put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
-    vectors = np.random.default_rng(0).standard_normal((500, 16))
-    who = np.arange(500)
-    whole, packed = array_bytes(embeddings=vectors, identity=who), io.BytesIO()
-    np.savez_compressed(packed, embeddings=vectors, identity=who)
-    monkeypatch.setattr(room, "MEMORY_BYTES", 10_000)
-    monkeypatch.setattr(arrays, "PIECE_BYTES", 999)
-    for name, content in (("e.npz", whole), ("packed.npz", packed.getvalue())):
-        found = mb.read(put(name, content))
-        same_vectors(found, vectors, who.tolist())
-        base: Any = found.vectors
-        while isinstance(base, np.ndarray) and base.base is not None and not isinstance(base, np.memmap):
-            base = base.base
-        assert isinstance(base, np.memmap)
-
-
 def test_readers_of_other_tools(put: Put) -> None:
     trials = put("trials", b"spk1-a spk1-b target\nspk1-a spk2-a nontarget\n")
     values = put("scores", b"spk1-a spk2-a -3.1\nspk1-a spk1-b 4.2\n")
@@ -163,23 +144,16 @@ def test_readers_of_other_tools(put: Put) -> None:
     assert found.score.tolist() == [0.2, 0.3, 0.4]
 
 
-def test_the_command_line(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+def test_the_command_line(put: Put, tmp_path: Path, capsys: Any) -> None:
     content = table_bytes(scores(2000), "parquet")
     (tmp_path / "scores.parquet").write_bytes(content)
     address = put("scores.parquet", content)
     answers = []
-    for name, rows in ((str(tmp_path / "scores.parquet"), 10**6), (address, 10**6), (address, 100)):
-        monkeypatch.setattr(options, "LARGE_ROWS", rows)
+    for name in (str(tmp_path / "scores.parquet"), address):
         assert main(["evaluate", name, "--threshold", "0.5", "--format", "json"]) == 0
         answers.append(json.loads(capsys.readouterr().out))
-    assert answers[0]["results"] == answers[1]["results"] == answers[2]["results"]
+    assert answers[0]["results"] == answers[1]["results"]
     assert answers[0]["provenance"]["input"] == answers[1]["provenance"]["input"]
-    assert not any("in batches" in text for text in answers[1]["warnings"])
-    assert any("in batches" in text for text in answers[2]["warnings"])
-    text = put("scores.csv", table_bytes(scores(), "csv"))
-    monkeypatch.setattr(options, "LARGE_BYTES", 100)
-    assert main(["evaluate", text, "--threshold", "0.5"]) == 0
-    assert "in batches" in capsys.readouterr().err
     assert main(["evaluate", "memory://matchbound-test/none.csv", "--threshold", "0.5"]) == 1
     assert capsys.readouterr().err.endswith("memory://matchbound-test/none.csv: no such file\n")
 

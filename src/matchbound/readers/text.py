@@ -168,6 +168,8 @@ def checked_blocks(source: Input, layout: Layout) -> Iterator[Any]:
     rows, problem = 0, ""
     try:
         for text in _blocks(source, layout):
+            if text.startswith(codecs.BOM_UTF8):
+                text = codecs.BOM_UTF8 + text  # the parser drops one, and inside a file it is part of a label
             if text.strip():
                 part = _parse(text, layout)
                 rows += part.num_rows
