@@ -7,6 +7,7 @@ two-sided level 0.95 has tails of 0.025, a one-sided bound at 0.95 a tail of 0.0
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,7 +32,7 @@ def ndtri(probability: ArrayLike) -> FloatArray:
 
 def normal_quantile(tail: float) -> float:
     """z with an upper tail of `tail` under the standard normal."""
-    return -float(ndtri(tail))
+    return -NormalDist().inv_cdf(tail)  # so that intervals in closed form need no scipy, which takes 0.3 s to import
 
 
 def t_quantile(tail: float, degrees: float) -> float:
