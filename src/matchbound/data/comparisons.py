@@ -41,7 +41,7 @@ UNSEEN = Note(
 CLUSTERED = Note(
     "clustered",
     "the comparisons carry groups and no identities: those of one group may be dependent, those of different groups "
-    "are taken as independent",
+    "are taken as independent. A group with genuine and impostor comparisons counts as two identities",
 )
 
 

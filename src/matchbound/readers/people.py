@@ -115,6 +115,11 @@ def read_people(people: Any, columns: Sequence[str] = ()) -> list[dict[str, str]
     for column in wanted:
         if column not in rest:
             raise DataError(f"{table.source}: there is no column {column!r} to group by; it has {shown}")
+        values = table.data.column(column).to_pylist()
+        blank = [row for row, value in enumerate(values) if value is None or not str(value).strip()]
+        if blank:
+            rows = f"{table.where(blank[0])}: {column} is empty ({len(blank)} such rows)"
+            raise DataError(f"{rows}; fill it in, or give these people a group such as unknown")
     if not columns and len(rest) != 1:
         raise DataError(f"{table.source}: say which column is the group with {argument('group')}: {shown}")
     return [once(table, key, column, f"; give every person one {column}") for column in wanted]
