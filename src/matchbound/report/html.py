@@ -30,11 +30,9 @@ UNBROKEN = re.compile(r"(?<=\d)\s?–\s?(?=[\d−])|(?<=p) (?=[=<])|(?<=[=<]) (?
 
 def to_html(document: Document) -> str:
     """The page."""
-    try:
-        import jinja2  # noqa: F401
-        from markupsafe import Markup
-    except ImportError:
-        raise MissingExtraError("the HTML report needs jinja2; install matchbound[report]") from None
+    templates = _of_report()
+    from markupsafe import Markup
+
     sections = list(_walk(document.sections))
     slider = next((section.slider for section in sections if section.slider is not None), None)
     moving = [figure for section in sections for figure in section.figures if figure.cursor]
@@ -43,17 +41,13 @@ def to_html(document: Document) -> str:
     payload = None
     if slider is not None:
         payload = _payload(slider, {figure.key: cursor_moves(figure) for figure in moving})
-    return (
-        _environment()
-        .get_template("report.html.j2")
-        .render(
-            document=document,
-            policy=_content_policy(style, script),
-            style=Markup(style),
-            script=Markup(script),
-            payload=None if payload is None else Markup(safe_json(payload)),
-            shown={} if payload is None else {key: values[payload["start"]] for key, values in payload["text"].items()},
-        )
+    return templates.get_template("report.html.j2").render(
+        document=document,
+        policy=_content_policy(style, script),
+        style=Markup(style),
+        script=Markup(script),
+        payload=None if payload is None else Markup(safe_json(payload)),
+        shown={} if payload is None else {key: values[payload["start"]] for key, values in payload["text"].items()},
     )
 
 
@@ -63,19 +57,22 @@ def _walk(sections: Sequence[Section]) -> Iterator[Section]:
         yield from _walk(section.parts)
 
 
+def environment(folder: Path) -> Environment:
+    """Templates of a folder; everything that is put into one is escaped."""
+    try:
+        import jinja2
+    except ImportError:
+        raise MissingExtraError("a page needs jinja2; install matchbound[report]") from None
+    loader, undefined = jinja2.FileSystemLoader(folder), jinja2.StrictUndefined
+    return jinja2.Environment(loader=loader, autoescape=True, undefined=undefined, trim_blocks=True, lstrip_blocks=True)
+
+
 @cache
-def _environment() -> Environment:
-    """Made once, because it keeps the templates that it compiled; everything that is put into one is escaped."""
-    import jinja2
+def _of_report() -> Environment:
+    """Made once, because it keeps the templates that it compiled."""
+    made = environment(HERE)
     from markupsafe import Markup
 
-    made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     made.filters |= {
         **{"unbroken": unbroken, "sentence": sentence_of, "columns": columns, "shortened": shortened},
         "short": "{:g}".format,
@@ -172,7 +169,7 @@ LAYOUT = {
 
 def draw(figure: Figure) -> str:
     """The picture, with its title and description."""
-    return str(getattr(_environment().get_template("figure.svg.j2").module, "picture")(figure))  # noqa: B009
+    return str(getattr(_of_report().get_template("figure.svg.j2").module, "picture")(figure))  # noqa: B009
 
 
 def pixels(axis: Axis, values: FloatArray | float, start: float = LEFT, end: float = RIGHT) -> FloatArray:

@@ -10,19 +10,15 @@ from matchbound.calls.evaluate import roc
 from matchbound.counting.recount import Source
 from matchbound.counting.run import RunOptions
 from matchbound.counting.sources import AnySource
-from matchbound.data.comparisons import Comparisons
-from matchbound.data.embeddings import Embeddings
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.readers.read import in_memory
-from matchbound.readers.scan import ScoreFile
 from matchbound.report.page import Settings, Systems, best_supported
 from matchbound.results.comparison import SystemsTable
 from matchbound.show.differences import comparison_records
 from matchbound.show.numbers import count_text
 
 Against = AnySource | Mapping[str, AnySource] | Sequence[AnySource]
-KINDS = Comparisons | Embeddings | ScoreFile
 OWN_NAME = "this system"
 FALLBACK_FAR = 0.1
 # Notes that other parts of the report are about.
@@ -47,14 +43,11 @@ def named_systems(data: Source, name: str | None, against: Against) -> dict[str,
     if isinstance(against, Mapping):
         others = {str(key): source for key, source in against.items()}
     else:
-        several = against if isinstance(against, Sequence) else [against]
+        several = against if isinstance(against, (list, tuple)) else [against]
         names = [f"system {k + 2}" for k in range(len(several))] if len(several) > 1 else ["the other system"]
         others = dict(zip(names, several, strict=False))
     if not others:
         raise UsageError("against holds no system; leave it out, or give at least one")
-    strange = [type(source).__name__ for source in others.values() if not isinstance(source, KINDS)]
-    if strange:
-        raise UsageError(f"against must hold Comparisons or Embeddings (see matchbound.read); got {strange[0]}")
     if own in others:
         raise UsageError(f"against names a system {own!r}, which is the name of the report's own; give name=")
     return {own: data} | {key: in_memory(source) for key, source in others.items()}

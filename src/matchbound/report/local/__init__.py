@@ -31,7 +31,7 @@ from matchbound.counting.run import Progress
 from matchbound.data.embeddings import SIMILARITIES
 from matchbound.data.example import audit_file
 from matchbound.data.values import MISSING
-from matchbound.errors import MatchboundError, MissingExtraError, UsageError, without_secrets
+from matchbound.errors import MatchboundError, UsageError, without_secrets
 from matchbound.files.opening import own_name
 from matchbound.readers.read import READERS
 from matchbound.scratch import shared_folder
@@ -254,13 +254,10 @@ class LocalPage:
 
     def html(self) -> str:
         """The page itself, with the settings that it begins with."""
-        try:
-            import jinja2
-        except ImportError:
-            raise MissingExtraError("the page needs jinja2; install matchbound[report]") from None
-        loader = jinja2.FileSystemLoader(HERE)
-        template = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
-        return template.get_template("page.html.j2").render(settings=self.settings, choices=CHOICES)
+        from matchbound.report.html import environment
+
+        template = environment(HERE).get_template("page.html.j2")
+        return template.render(settings=self.settings, choices=CHOICES)
 
 
 class _Server(ThreadingHTTPServer):
