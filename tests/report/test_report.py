@@ -14,13 +14,10 @@ from hypothesis import strategies as st
 import matchbound as mb
 import naive_report
 from matchbound.calls.evaluate import roc
-from matchbound.counting.sources import recount_of
-from matchbound.counts.curve import CurveTally, curve_of_tally
 from matchbound.counts.tally import GenuineTally
 from matchbound.report import render
 from matchbound.report.make import data_digest, make_report
-from matchbound.report.page import Point, Report, Stated, make_slider
-from matchbound.results.roc import RocCurve
+from matchbound.report.page import Report
 from matchbound.show.figures import score_histogram, spread_points
 from matchbound.stats.variance import Contributions, contributions, rate_of_part
 from strategies import comparisons, tables
@@ -36,12 +33,6 @@ def demo() -> mb.Embeddings:
 @pytest.fixture(scope="module")
 def report(demo: mb.Embeddings) -> Report:
     return make_report(demo, far=[1e-1, 1e-2, 1e-3], threshold=0.62)
-
-
-def stepped(data: mb.Comparisons, thresholds: np.ndarray) -> CurveTally:
-    """A curve at some thresholds only, as large sets have."""
-    strict_first = np.sort(thresholds) if data.distance else np.sort(thresholds)[::-1]
-    return curve_of_tally(mb.tally(data, strict_first))
 
 
 # Contributions
@@ -109,20 +100,6 @@ def test_histograms_of_a_curve_with_every_step_are_exact(rows: list, distance: b
     assert made.outside == 0
 
 
-@pytest.mark.parametrize("distance", [False, True])
-def test_histograms_of_a_curve_with_some_points_are_exact_too(distance: bool) -> None:
-    rng = np.random.default_rng(5)
-    who = rng.integers(0, 12, (4000, 2))
-    score = rng.normal(np.where(who[:, 0] == who[:, 1], 1.5, 0.0), 1.0)
-    data = mb.Comparisons(who[:, 0], who[:, 1], -score if distance else score, distance=distance)
-    curve = stepped(data, np.quantile(data.score, np.linspace(0.0, 1.0, 60)))
-    made = score_histogram(curve, recount_of(data).tally, 20)
-    assert np.ptp(np.diff(made.edges)) < 1e-9
-    for kind, counts in ((data.genuine, made.genuine), (~data.genuine, made.impostor)):
-        assert counts.tolist() == naive_report.histogram(data.score[kind].tolist(), made.edges.tolist(), distance)
-    assert made.outside == len(data) - made.genuine.sum() - made.impostor.sum()
-
-
 # The slider
 
 
@@ -167,31 +144,6 @@ def test_the_slider_of_any_table_is_what_evaluate_gives(rows: list, distance: bo
     data = comparisons(rows, distance)
     made = make_report(data, far=0.3, level=0.9)
     check_slider(data, made, np.arange(len(made.slider)))  # all at once: the latent model is fitted to all of them
-
-
-def test_the_slider_of_a_curve_with_some_points() -> None:
-    rng = np.random.default_rng(6)
-    who = rng.integers(0, 30, (5000, 2))
-    score = np.abs(rng.normal(np.where(who[:, 0] == who[:, 1], 0.4, 1.0), 0.2))
-    data = mb.Comparisons(who[:, 0], who[:, 1], score, distance=True)
-    curve = RocCurve(stepped(data, np.quantile(score, np.linspace(0.0, 1.0, 300))), recount_of(data))
-    asked = mb.evaluate(data, 0.512345678)
-
-    def stated(rate: mb.Rate) -> Stated:
-        interval = rate.interval()
-        upper = rate.upper_bound()
-        return Stated(rate, interval.low, interval.high, upper, "auto", rate.errors, rate.comparisons)
-
-    point = Point(None, asked.threshold, "0.512345678", stated(asked.far), stated(asked.frr))
-    slider = make_slider(curve, 0.95, "auto", [point], 0, 150)
-    numbers = slider.numbers
-    assert not slider.exact
-    assert numbers["threshold"][slider.start] == 0.512345678
-    assert numbers["far_errors"][slider.start] == asked.far.errors
-    for k in range(0, len(slider), 11):
-        rates = mb.evaluate(data, float(numbers["threshold"][k]))
-        assert rates.far.interval().low == pytest.approx(numbers["far_low"][k], rel=1e-9, abs=1e-15)
-        assert rates.frr.interval().high == pytest.approx(numbers["frr_high"][k], rel=1e-9)
 
 
 def test_spread_points_reach_into_both_tails() -> None:
@@ -246,24 +198,15 @@ def test_default_targets_are_those_that_the_data_support() -> None:
     assert [point.target for point in make_report(small).points] == [0.1, 0.01]
 
 
-def test_another_method_and_level() -> None:
-    demo = mb.demo_data(n_identities=40)
-    made = make_report(demo, threshold=0.62, far=1e-2, method="vertex", level=0.9, rng=3, n_resamples=200)
-    boot = mb.evaluate(demo, 0.62).far.interval("vertex", 0.9, n_resamples=200, rng=3)
-    assert (made.points[0].far.low, made.points[0].far.high) == (boot.low, boot.high)
-    assert made.points[1].frr.method == "vertex"
-    assert (made.slider.numbers["far_high"] >= made.slider.numbers["far"]).all()
-
-
-def test_the_latent_interval() -> None:
-    demo = mb.demo_data(n_identities=20)
-    data = mb.Embeddings(demo.vectors, demo.identities[demo.codes])
-    made = make_report(data, threshold=0.5, far=1e-1, method="latent")
-    expected = mb.evaluate(data, 0.5).far.interval("latent")
-    assert (made.points[0].far.low, made.points[0].far.high) == (expected.low, expected.high)
-    assert made.points[1].frr.method == "latent"
-    method = next(section for section in made.document().sections if section.key == "method")
-    assert any(heading == "The latent interval" for heading, _ in method.facts)
+@pytest.mark.parametrize("method", ["vertex", "latent"])
+def test_another_method_and_level(method: str) -> None:
+    demo, drawn = mb.demo_data(n_identities=40), {"n_resamples": 200, "rng": 3}
+    made = make_report(demo, threshold=0.62, far=1e-2, method=method, level=0.9, **drawn)  # type: ignore[arg-type]
+    interval = mb.evaluate(demo, 0.62).far.interval(method, 0.9, **(drawn if method == "vertex" else {}))
+    assert (made.points[0].far.low, made.points[0].far.high) == (interval.low, interval.high)
+    assert made.points[1].frr.method == method
+    section = next(section for section in made.document().sections if section.key == "method")
+    assert method in dict(section.facts)["Methods used here"]
 
 
 def test_groups(demo: mb.Embeddings, report: Report) -> None:
@@ -357,31 +300,20 @@ def test_scores_that_stand_in_for_others_do_not_stretch_the_histogram() -> None:
 
 def test_the_report_of_a_large_set_reads_its_points_where_the_curve_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("matchbound.counting.recount.EXACT_COMPARISONS", 10)
-    data = mb.demo_data(n_identities=60)
+    demo = mb.demo_data(n_identities=60)
+    data = mb.Embeddings(demo.vectors, demo.identities[demo.codes], "euclidean", instance=demo.instance)
     curve = mb.roc(data)
-    report = mb.make_report(data, far=[0.1, 0.01])
-    for point, far in zip(report.points, (0.1, 0.01), strict=True):
+    report = mb.make_report(data, far=[0.1, 0.01], threshold=0.912345678)
+    assert report.slider.numbers["threshold"][report.slider.start] == 0.912345678
+    assert not report.slider.exact
+    check_slider(data, report, np.arange(len(report.slider)))
+    for point, far in zip(report.points[1:], (0.1, 0.01), strict=True):
         aim = curve.at_far(far)
         for threshold in (point.threshold, aim.threshold):  # between two scores, any threshold is as good
             assert point.far.errors == mb.evaluate(data, threshold).far.errors
         assert point.far.estimate == aim.far <= far
         assert point.frr.estimate == aim.estimate
-    assert np.ptp(np.diff(report.histogram.edges)) < 1e-9  # even bins: no shelf at either end
-    scores = data.comparisons()
-    inside = (scores.score >= report.histogram.edges[0]) & (scores.score < report.histogram.edges[-1])
-    assert report.histogram.genuine.sum() == np.count_nonzero(inside & scores.genuine)
-
-
-def test_the_band_of_a_report_is_that_of_its_points() -> None:
-    curve = mb.roc(mb.demo_data(n_identities=60))
-    band = curve.band(method="latent")
-    assert np.all((band.low <= band.frr) & (band.frr <= band.high))
-    middle = curve.far[np.searchsorted(curve.far, band.far[0], side="right") - 1]
-    made = curve.at_far(float(middle)).interval()
-    assert (band.low[0], band.high[0]) == pytest.approx((made.low, made.high))
-    report = mb.make_report(mb.demo_data(n_identities=60), far=[0.01])
-    assert report.points[0].frr.method == "latent"
-    at = [np.interp(0.01, report.band.far, side) for side in (report.band.low, report.band.high)]
-    assert at == pytest.approx([report.points[0].frr.low, report.points[0].frr.high], rel=0.2)
-    with pytest.raises(mb.UsageError, match="influence"):
-        curve.band(method="latent", simultaneous=True)
+    edges, scores = report.histogram.edges, data.comparisons()
+    assert np.ptp(np.diff(edges)) < 1e-9  # even bins: no shelf at either end
+    for kind, counts in ((scores.genuine, report.histogram.genuine), (~scores.genuine, report.histogram.impostor)):
+        assert counts.tolist() == naive_report.histogram(scores.score[kind].tolist(), edges.tolist(), True)

@@ -206,16 +206,22 @@ def test_buttons_jump_to_operating_points(page: mb.Comparisons, browser: Browser
     assert told["frr_interval"] == said[1]
 
 
+def beyond(browser: Browser, within: str = "") -> list[str]:
+    """Elements that stand out of the window on the right, but those `within` others."""
+    found: list[str] = browser.run(
+        "return [...document.querySelectorAll('body *')].filter(e => !(arguments[0] && e.closest(arguments[0])) &&"
+        " e.getBoundingClientRect().right > window.innerWidth + 0.5).map(e => e.outerHTML.slice(0, 80))",
+        within,
+    )
+    return found
+
+
 @pytest.mark.parametrize("width", [1280, 820, 390, 320])
 def test_nothing_overflows(page: mb.Comparisons, browser: Browser, width: int) -> None:
     browser.wide(width)
     assert browser.run("return window.innerWidth") == width
     assert browser.run("return document.documentElement.scrollWidth") <= width
-    beyond = browser.run(
-        "return [...document.querySelectorAll('body *')].filter(e => !e.closest('.scroll, svg') &&"
-        " e.getBoundingClientRect().right > window.innerWidth + 0.5).map(e => e.outerHTML.slice(0, 80))"
-    )
-    assert beyond == []
+    assert beyond(browser, ".scroll, svg") == []
 
 
 def test_the_section_on_systems_is_shown(page: mb.Comparisons, browser: Browser) -> None:
@@ -233,25 +239,16 @@ def test_the_section_on_systems_is_shown(page: mb.Comparisons, browser: Browser)
     assert outside == 0
 
 
-def test_light_and_dark(page: mb.Comparisons, browser: Browser) -> None:
+def test_light_and_dark_and_print(page: mb.Comparisons, browser: Browser) -> None:
     colour = "return getComputedStyle(document.body).backgroundColor"
     light = browser.run(colour)
     browser.prefer("dark")
     assert browser.run(colour) != light
     browser.prefer("dark", media="print")
     assert browser.run(colour) == "rgb(255, 255, 255)"
-    browser.prefer("light")
-
-
-def test_it_prints(page: mb.Comparisons, browser: Browser) -> None:
+    assert browser.run("return getComputedStyle(document.getElementById('threshold')).display") == "none"
+    browser.wide(672)  # the width of A4 within margins of 16 mm
+    assert beyond(browser) == []
     made = base64.b64decode(browser.protocol("Page.printToPDF", printBackground=True)["data"])
     assert made.startswith(b"%PDF")
-    browser.wide(672)  # the width of A4 within margins of 16 mm
-    browser.prefer("light", media="print")
-    beyond = browser.run(
-        "return [...document.querySelectorAll('body *')].filter(e =>"
-        " e.getBoundingClientRect().right > window.innerWidth + 0.5).map(e => e.outerHTML.slice(0, 80))"
-    )
-    assert beyond == []
-    assert browser.run("return getComputedStyle(document.getElementById('threshold')).display") == "none"
     browser.prefer("light")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_report_page import EVIL, Page
+from test_report_page import EVIL, Page, check_escaped
 
 import matchbound as mb
 import naive_report
@@ -21,7 +21,7 @@ from matchbound.report.html import draw
 from matchbound.report.make import make_report
 from matchbound.report.page import Report
 from matchbound.show.differences import comparison_section
-from matchbound.show.numbers import percent, points, ratio_text
+from matchbound.show.numbers import percent
 from matchbound.show.records import Record
 from matchbound.show.section import Section
 
@@ -96,9 +96,6 @@ def test_two_systems_are_what_compare_gives(demo: mb.Embeddings, pair: Report) -
     assert facts["Left out"] == "7 of this system: another system lacks them"
     assert facts["Matched by"] == "identity and instance"
     assert facts["B"] == "blurred"
-
-
-def test_the_section_begins_with_the_point_of_the_summary(pair: Report) -> None:
     assert systems_of(pair).lead.startswith("At threshold 0.6, FAR ")
 
 
@@ -223,52 +220,35 @@ AT = {"target": None, "p_value": 0.01}
 SURE, OPEN = (0.01, 0.03), (-0.01, 0.03)
 
 
-def three(*limits: tuple[float, float], **changes: object) -> list[Record]:
+def three(*limits: tuple[float, float]) -> list[Record]:
     pairs = (("x", "y"), ("x", "z"), ("y", "z"))
-    return [row(0.02, *each, a=a, b=b, **changes) for (a, b), each in zip(pairs, limits, strict=True)]
+    return [row(0.02, *each, a=a, b=b) for (a, b), each in zip(pairs, limits, strict=True)]
 
 
 @pytest.mark.parametrize(
-    ("rows", "parts"),
+    ("rows", "part"),
     [
+        ([row(0.02, 0.005, 0.04, p_value=0.004)], "At FAR 0.1%, new is better"),
+        ([row(-0.02, -0.04, -0.005, p_value=1e-5, level=0.9)], "(90% interval −4.00 to −0.500, p <0.001)"),
+        # at a threshold no system is better for one rate alone
         (
-            [row(0.02, 0.005, 0.04, p_value=0.004)],
-            ["At FAR 0.1%, new is better", "The difference old − new is 2.00 percentage", "0.500 to 4.00, p = 0.004"],
-        ),
-        (
-            [row(-0.02, -0.04, -0.005, p_value=1e-5, level=0.9)],
-            ["old is better: its FRR is 3.00%, that of new 5.00%.", "(90% interval −4.00 to −0.500, p <0.001)"],
-        ),
-        (  # at a threshold no system is better for one rate alone
             [row(-0.01, -0.03, 0.005, metric="far", **AT), row(0.02, 0.005, 0.04, metric="frr", **AT)],
-            ["At threshold 0.6, FAR cannot be told apart, and FRR is lower for new than for old (5.00% against 7.00%"],
+            "At threshold 0.6, FAR cannot be told apart, and FRR is lower for new than for old (5.00% against 7.00%",
         ),
         (
             [row(-0.02, -0.04, -0.01, metric="far", **AT), row(0.02, 0.005, 0.04, metric="frr", **AT)],
-            ["FAR is lower for old than for new", "One error is traded for the other: equal FAR tells"],
+            "One error is traded for the other: equal FAR tells",
         ),
-        (  # no difference is no equality
-            [row(-0.01, -0.03, 0.005)],
-            ["cannot tell old and new apart", "That does not make them equal: 3.00 points is possible too."],
-        ),
-        (
-            three(SURE, SURE, OPEN),
-            ["lower for y than for x (5.00% against 7.00%", "lower for z than for x", "intervals, simultaneous over 3"],
-        ),
-        (
-            three(OPEN, OPEN, OPEN),
-            ["At FAR 0.1%, FRR cannot be told apart for any pair (95%"],
-        ),
-        (
-            three(OPEN, OPEN, OPEN, metric="eer", target=None),
-            ["By the equal error rate, EER cannot be told apart for any pair"],
-        ),
+        # no difference is no equality
+        ([row(-0.01, -0.03, 0.005)], "That does not make them equal: 3.00 points is possible too."),
+        (three(SURE, SURE, OPEN), "FRR is lower for y than for x (5.00% against 7.00%"),
+        (three(OPEN, OPEN, OPEN), "cannot be told apart for any pair (95% intervals, simultaneous over 3 pairs)."),
+        ([row(0.0, -0.01, 0.01, metric="eer", target=None)], "By the equal error rate, the data cannot tell old"),
     ],
 )
-def test_verdicts_name_the_better_system_and_claim_no_equality(rows: list[Record], parts: list[str]) -> None:
+def test_verdicts_name_the_better_system_and_claim_no_equality(rows: list[Record], part: str) -> None:
     (told,) = comparison_section(rows).prose
-    for part in parts:
-        assert part in told
+    assert part in told
 
 
 def test_a_rate_that_was_set_equal_has_no_row(demo: mb.Embeddings) -> None:
@@ -290,10 +270,6 @@ def test_ratios_without_a_number() -> None:
 
     assert ratio(ratio=None, ratio_low=None, ratio_high=None) == "–\nunknown"
     assert ratio(ratio_low=0.4, ratio_high=None) == "1.00\nabove 0.400"
-    assert ratio_text(None) == "–"
-    assert ratio_text(12345.6) == "12,300"
-    assert points(-1.234e-8) == "−0.0000012"
-    assert points(0.0) == "0"
 
 
 # The page and the tables
@@ -326,30 +302,18 @@ def test_every_form_has_the_section(form: str, which: str, request: pytest.Fixtu
     assert not re.search(r"\b(nan|inf|infinity)\b", text, re.IGNORECASE)
 
 
-def test_labels_of_systems_cannot_break_out(demo: mb.Embeddings) -> None:
-    assert demo.instance is not None
-    hidden = np.array([f"secret-{k}" for k in range(len(demo))])
-    data = mb.Embeddings(demo.vectors, demo.identities[demo.codes], instance=hidden)
+def test_labels_of_systems_cannot_break_out(small: mb.Embeddings) -> None:
+    hidden = np.array([f"secret-{k}" for k in range(len(small))])
+    data = mb.Embeddings(small.vectors, small.identities[small.codes], instance=hidden)
     others = {f"{EVIL} & {{{{ 7*7 }}}} |_%$": noisy(data, 0.4), "<img src=x onerror=alert(1)>": noisy(data, 0.1)}
     report = make_report(data, far=1e-1, against=others, name=f"own {EVIL}")
-    html = render(report)
-    page = Page(html)
-    assert "<script>alert" not in html
-    assert "<img" not in html
-    assert len(page.all("script")) == 2
-    told = "".join(page.words)
+    html, markdown, latex = check_escaped(report)
+    told = "".join(Page(html).words)
     assert EVIL in told
     assert "{{ 7*7 }}" in told
-    markdown, latex = render(report, "markdown"), render(report, "latex")
     for text in (html, markdown, latex):
         assert "secret-" not in text
         assert not any(str(identity) in text for identity in data.identities)
-    assert "<script>" not in markdown.replace("\\<", "")
-    for line in markdown.splitlines():
-        if line.startswith("| FRR at FAR"):
-            assert len(re.findall(r"(?<!\\)\|", line)) in (4, 9)
-    latex = "\n".join(line for line in latex.splitlines() if not line.startswith("%"))
-    assert not re.search(r"(?<!\\)[%#_]", latex)
 
 
 def test_the_picture_puts_intervals_where_the_axis_says(pair: Report, several: Report) -> None:
@@ -386,10 +350,8 @@ def test_a_threshold_of_distances_is_not_one_of_similarities(small: mb.Embedding
     assert made.systems is not None
     assert [item["metric"] for item in made.systems.records] == ["frr@far", "eer"]
     assert "mixed-scores" in {note.code for note in made.systems.notes}
-    same = make_report(small, far=1e-1, against=small)
-    assert same.systems is not None
-    assert "cannot tell" in systems_of(same).lead
-    assert all(item["low"] < 0.0 < item["high"] for item in same.systems.records)
+    same = mb.compare(small, small, far=1e-1).to_records()
+    assert all(item["low"] < 0.0 < item["high"] for item in same)
 
 
 @pytest.mark.slow
@@ -399,10 +361,9 @@ def test_the_verdict_speaks_of_a_far_that_all_systems_support(demo: mb.Embedding
     assert made.systems.focus in (1e-1, 1e-2)
     at = mb.compare(demo, noisy(demo, 0.5), far=made.systems.focus)
     assert min(rate.errors for one in (at.a, at.b) for rate in (one.far, one.frr)) >= 10 or made.systems.focus == 1e-1
-    for far in (0.0, 1.0):
-        extreme = make_report(small, far=far, against=noisy(small, 0.5))
-        assert extreme.systems is not None
-        assert extreme.systems.focus == 0.1
+    extreme = make_report(small, far=0.0, against=noisy(small, 0.5))
+    assert extreme.systems is not None
+    assert extreme.systems.focus == 0.1
 
 
 # The command

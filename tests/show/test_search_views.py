@@ -12,8 +12,6 @@ import pytest
 import matchbound as mb
 from conftest import DATA
 from matchbound import results
-from matchbound.counting import search as counting
-from matchbound.counting.run import RunOptions
 from matchbound.report import render
 from matchbound.report.searches import search_document
 from matchbound.stats import gallery_sizes as sizes
@@ -93,8 +91,6 @@ def test_the_gamma_law_recovers_itself() -> None:
     shape, rate = 0.7, 0.002
     at = {n: 1.0 - (1.0 + n * rate / shape) ** -shape for n in (100, 400)}
     assert sizes.gamma_extrapolate(100 * rate, at[100], 100, 400) == pytest.approx(at[400], rel=1e-9)
-    assert sizes._disagreement(100 * rate, at[100], 100, 400) > 0.0
-    assert sizes._disagreement(100 * rate, at[100], 100, 100) == pytest.approx(0.0, abs=1e-9)
 
 
 def test_a_report_with_searches_is_named_in_a_line(found: results.Searches) -> None:
@@ -126,21 +122,3 @@ def test_a_search_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
         assert np.array_equal(getattr(resumed.nonmated, part), getattr(whole.nonmated, part))
         assert np.array_equal(getattr(resumed.mated, part), getattr(whole.mated, part))
     assert np.array_equal(resumed.mated.mate, whole.mated.mate)
-
-
-def test_a_cluster_finds_the_same() -> None:
-    distributed = pytest.importorskip("distributed")
-    rng = np.random.default_rng(4)
-    gallery = mb.Embeddings(rng.standard_normal((40, 6)).astype(np.float32), np.arange(40) // 2)
-    probes = mb.Embeddings(rng.standard_normal((200, 6)).astype(np.float32), np.arange(200) // 4)
-    here = mb.search(gallery, probes)
-    settings = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
-        there = mb.search(gallery, probes, executor=mb.DaskExecutor(client))
-    assert np.array_equal(here.nonmated.score, there.nonmated.score)
-    assert np.array_equal(here.nonmated.holder, there.nonmated.holder)
-    job = counting.make_job(gallery, probes, gallery.codes, np.full(200, -1), 20, "max", 3)
-    import pickle
-
-    sent = pickle.loads(pickle.dumps(job))
-    assert np.array_equal(counting.search_all(sent, RunOptions())[2], counting.search_all(job, RunOptions())[2])
