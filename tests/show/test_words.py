@@ -114,7 +114,7 @@ def test_wrong_arguments_of_evaluate() -> None:
         mb.Embeddings(np.ones((2, 2)), ["a", "b"], similarity="manhattan")  # type: ignore[arg-type]
     wrong: list[tuple[Any, Any, type[Exception], str]] = [
         (data, "high", mb.UsageError, "threshold"),
-        (data, float("nan"), mb.UsageError, "NaN"),
+        (data, float("nan"), mb.UsageError, "got nan"),
         ([1, 2, 3], 0.5, mb.UsageError, "list of files"),
         (mb.Comparisons([], [], []), 0.5, mb.DataError, "no comparisons"),
         (mb.Embeddings(np.ones((1, 2)), ["a"]), 0.5, mb.DataError, "no pair"),
