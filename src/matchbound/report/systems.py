@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from matchbound.calls.comparison import Where, compare_points
 from matchbound.calls.evaluate import roc
@@ -43,7 +44,7 @@ def named_systems(data: Source, name: str | None, against: Against) -> dict[str,
     if isinstance(against, Mapping):
         others = {str(key): source for key, source in against.items()}
     else:
-        several = against if isinstance(against, (list, tuple)) else [against]
+        several: Sequence[Any] = against if isinstance(against, (list, tuple)) else [against]
         names = [f"system {k + 2}" for k in range(len(several))] if len(several) > 1 else ["the other system"]
         others = dict(zip(names, several, strict=False))
     if not others:
