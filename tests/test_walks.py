@@ -79,7 +79,7 @@ def test_from_embeddings_to_an_interval_of_fpir(faces: dict[int, mb.Embeddings])
         seed: [mb.Embeddings(data.vectors[rows], data.codes[rows]) for rows in (slice(0, 100, 5), slice(1, None, 5))]
         for seed, data in faces.items()
     }
-    assert len(modules(walked(lambda seed: mb.search(*parts[seed]).fpir(0.3).interval()))) <= 19
+    assert len(modules(walked(lambda seed: mb.search(*parts[seed]).fpir(0.3).interval()))) <= 21
 
 
 @pytest.mark.parametrize("metric", ["far", "frr"])

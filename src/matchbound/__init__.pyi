@@ -43,7 +43,7 @@ from matchbound.readers.scan import scan as scan
 from matchbound.report.make import make_report as make_report
 from matchbound.report.make import write_report as write_report
 from matchbound.results.description import describe as describe
-from matchbound.results.interval import Interval as Interval
+from matchbound.results.number import Interval as Interval
 from matchbound.results.number import Number as Number
 from matchbound.show.mpl import plot_det as plot_det
 from matchbound.show.mpl import plot_roc as plot_roc

@@ -19,7 +19,7 @@ from matchbound.calls.evaluate import roc
 from matchbound.counting.recount import OfComparisons, tally_comparisons
 from matchbound.counting.sources import recount_of
 from matchbound.counts.curve import curve_of_tally
-from matchbound.results.interval import Interval
+from matchbound.results.number import Interval
 from matchbound.results.roc import RocCurve
 from matchbound.stats.curve import influence as curves_influence
 from matchbound.stats.curve.bootstrap import curve_draws, curve_replicates, self_comparisons, step_reader

@@ -16,8 +16,7 @@ from matchbound.metrics import METRICS, NAMES, read_from
 from matchbound.notes import Note
 from matchbound.planning.plan import with_plan
 from matchbound.results.claims import Claim, Relation, decide, parse_claim
-from matchbound.results.interval import Interval
-from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule
+from matchbound.results.number import Ask, CannotFit, Interval, Limits, Number, Rule
 
 
 @pytest.fixture(scope="module")

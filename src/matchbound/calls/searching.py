@@ -21,8 +21,7 @@ from matchbound.metrics import METRICS
 from matchbound.notes import Note
 from matchbound.results.claims import Claim, Statement
 from matchbound.results.comparison import SearchComparison, SearchDifference
-from matchbound.results.interval import limits_record
-from matchbound.results.number import Number
+from matchbound.results.number import Number, limits_record
 from matchbound.results.searches import Gallery, RateAtSize, Searches, SearchRate, gallery_named
 from matchbound.show.records import Record
 from matchbound.stats.searches import slope_at

@@ -18,8 +18,8 @@ from matchbound.results.groups import GroupRates as GroupRates
 from matchbound.results.groups import LargestGap as LargestGap
 from matchbound.results.groups import SearchGap as SearchGap
 from matchbound.results.groups import SearchGroups as SearchGroups
-from matchbound.results.interval import Interval as Interval
 from matchbound.results.number import Bootstrap as Bootstrap
+from matchbound.results.number import Interval as Interval
 from matchbound.results.number import Number as Number
 from matchbound.results.points import (
     Auc as Auc,

@@ -17,8 +17,7 @@ from matchbound.show.shown import Shown
 
 if TYPE_CHECKING:
     from matchbound.data.failures import Failures
-    from matchbound.results.interval import Interval
-    from matchbound.results.number import Number
+    from matchbound.results.number import Interval, Number
     from matchbound.results.rates import ErrorRates
     from matchbound.results.roc import RocCurve
 

@@ -19,8 +19,19 @@ from matchbound.errors import DataError, UsageError, argument, check_level
 from matchbound.metrics import Home
 from matchbound.notes import Note
 from matchbound.results.claims import Judged
-from matchbound.results.interval import Interval, Side, limits_record
-from matchbound.results.number import Ask, Bootstrap, Draws, Limits, Number, Rule, bootstrap_rules, tail_of
+from matchbound.results.number import (
+    Ask,
+    Bootstrap,
+    Draws,
+    Interval,
+    Limits,
+    Number,
+    Rule,
+    Side,
+    bootstrap_rules,
+    limits_record,
+    tail_of,
+)
 from matchbound.results.rates import ErrorRates, Rate
 from matchbound.show.numbers import p_text, percent, points
 from matchbound.show.shown import Shown

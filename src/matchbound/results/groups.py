@@ -23,8 +23,7 @@ from matchbound.results.comparison import (
     Ratio,
     simultaneous,
 )
-from matchbound.results.interval import Interval
-from matchbound.results.number import Ask, Limits, Number, Rule, tail_of
+from matchbound.results.number import Ask, Interval, Limits, Number, Rule, tail_of
 from matchbound.results.rates import ErrorRates, Rate
 from matchbound.show.shown import Shown
 from matchbound.stats import gaps as stats

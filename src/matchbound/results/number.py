@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from matchbound.errors import (
 )
 from matchbound.notes import PARTIAL_LABELS, SAID_COMPLETE, Note
 from matchbound.results.claims import Claim, Relation, check_target, decide
-from matchbound.results.interval import Interval, Side, limits_record
+from matchbound.show.numbers import level_text, percent, points_span
 from matchbound.show.shown import Shown
 from matchbound.stats.fixed_sizes import LEAST_DRAWN, pooled_sizes
 from matchbound.stats.resampling import Scheme, percentile, seed_of
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from matchbound.counting.recount import Recount
     from matchbound.stats.families import Rng
 
+Side = Literal["two-sided", "upper", "lower"]
 CORRECTIONS = ("none", "drop-one", "rescale")
 WITH_REPLACEMENT = ("vertex", "subsets", "two-level")
 _ADVICE = {
@@ -56,6 +57,74 @@ ADVISED_AGAINST = {name: Note("advised-against", text) for name, text in _ADVICE
 DRAWING = frozenset({"n_resamples", "rng", "workers"})
 # Options of bootstraps.
 SCHEME = frozenset({"weights", "tau", "fixed_sizes", "correction", "smooth"})
+
+
+@dataclass(frozen=True)
+class Interval(Shown):
+    """A confidence interval; ``low, high = interval`` unpacks it.
+
+    A one-sided interval has the end of the scale as its other limit: with side ``"upper"`` only `high` is a claim.
+    `notes` are what a reader must know, each with a code and a text. `details` has parameters of the model behind the
+    limits, such as ``rho_pair``; it is empty for most methods.
+
+    See Also
+    --------
+    Rate.interval
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> interval = mb.evaluate(mb.demo_data(), 0.6).far.interval(method="wilson")
+    >>> low, high = interval
+    >>> interval.method, interval.level
+    ('wilson', 0.95)
+    >>> round(low, 5), round(high, 5)
+    (0.00029, 0.00302)
+    """
+
+    low: float
+    high: float
+    level: float
+    method: str
+    side: Side = "two-sided"
+    notes: tuple[Note, ...] = field(default=(), compare=False)
+    details: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def __iter__(self) -> Iterator[float]:
+        return iter((self.low, self.high))
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+    @property
+    def width(self) -> float:
+        return self.high - self.low
+
+    def to_records(self) -> list[dict[str, Any]]:
+        return [{**limits_record(self), "side": self.side, "notes": [note.text for note in self.notes]}]
+
+    def __str__(self) -> str:
+        span = f"{self.low:.4g} to {self.high:.4g} ({level_text(self.level)}, {self.method})"
+        return self._bound(f"{self.low:.4g}", f"{self.high:.4g}") or span
+
+    def points(self) -> str:
+        """The interval of a difference of rates in words, in percentage points."""
+        return f"{level_text(self.level)} interval {points_span(self.low, self.high)} points ({self.method})"
+
+    def percent(self) -> str:
+        """The interval in words, in percent."""
+        low, high = percent(self.low), percent(self.high)
+        return self._bound(low, high) or f"{level_text(self.level)} interval {low} to {high} ({self.method})"
+
+    def _bound(self, low: str, high: str) -> str:
+        """A one-sided bound in words; empty for a two-sided interval."""
+        bound = {"upper": f"at most {high}", "lower": f"at least {low}"}.get(self.side)
+        return f"{bound} with {level_text(self.level)} confidence ({self.method})" if bound else ""
+
+
+def limits_record(interval: Interval | None) -> dict[str, Any]:
+    """The limits in a record: low, high, level and method, each None where there is no interval."""
+    return {name: getattr(interval, name, None) for name in ("low", "high", "level", "method")}
 
 
 def tail_of(level: float, side: Side) -> float:

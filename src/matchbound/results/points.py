@@ -13,13 +13,13 @@ from matchbound.arraytypes import FloatArray
 from matchbound.counts.curve import CurveTally
 from matchbound.errors import UsageError, check_rate, named
 from matchbound.notes import Note
-from matchbound.results.interval import Interval
 from matchbound.results.latent import CurveModels, why_not
 from matchbound.results.number import (
     Ask,
     Bootstrap,
     CannotFit,
     Draws,
+    Interval,
     Limits,
     Number,
     Rule,

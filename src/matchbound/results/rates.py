@@ -26,7 +26,6 @@ from matchbound.metrics import Home
 from matchbound.notes import PARTIAL_LABELS, Note
 from matchbound.results import latent
 from matchbound.results.claims import Judged
-from matchbound.results.interval import Side
 from matchbound.results.latent import LATENT, OfBothRates, log_t_limits, why_not
 from matchbound.results.number import (
     DRAWING,
@@ -38,6 +37,7 @@ from matchbound.results.number import (
     Limits,
     Number,
     Rule,
+    Side,
     bootstrap_rules,
     counted_fields,
     labels_notes,
@@ -908,9 +908,6 @@ class ErrorRatesSeries(Shown, Sequence[ErrorRates]):
 
     def __len__(self) -> int:
         return len(self.rates)
-
-    def __iter__(self) -> Iterator[ErrorRates]:
-        return iter(self.rates)
 
     @property
     def thresholds(self) -> FloatArray:

@@ -22,8 +22,7 @@ from matchbound.metrics import Home
 from matchbound.notes import Note
 from matchbound.results.claims import Judged
 from matchbound.results.groups import SearchGroups
-from matchbound.results.interval import Interval
-from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule, tail_of
+from matchbound.results.number import Ask, CannotFit, Interval, Limits, Number, Rule, tail_of
 from matchbound.show.numbers import percent
 from matchbound.show.shown import Shown
 from matchbound.stats import gallery_sizes as sizes
