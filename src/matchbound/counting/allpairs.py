@@ -19,7 +19,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.checkpoint import fingerprint
-from matchbound.counting.factors import Factors, make_factors
+from matchbound.counting.factors import Factors, make_factors, scorable
 from matchbound.counting.partial import PartialTally, finish, sums_may_wrap
 from matchbound.counting.run import RunOptions, run_all
 from matchbound.counting.screen import COSTS, FEWEST_ROWS, screen_that_pays
@@ -28,10 +28,9 @@ from matchbound.counts.cells import sorted_thresholds
 from matchbound.counts.tally import Tally
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import label_bytes
-from matchbound.scratch import room_for
 
 if TYPE_CHECKING:
-    from matchbound.kernels.blocks import Block, Rows, Sums, Tile
+    from matchbound.kernels.blocks import Block, Rows, Tile
     from matchbound.kernels.grid import Grid
     from matchbound.kernels.screen import Screen
 
@@ -232,9 +231,8 @@ class AllPairsJob:
         """What goes to another process is the data; the rest is made there, as its processor likes it."""
         codes = np.empty_like(self.layout.owner)
         codes[self.layout.order] = self.layout.owner
-        similarity = self.factors.similarity
-        parts = (self.raw, codes, self.n_identities, similarity, self.thresholds, self.pairs, self.prune)
-        return prepare_job, (*parts, 1, self.sizes)
+        data = self.raw, codes, self.n_identities, self.factors.similarity
+        return make_sent_job, (*data, self.thresholds, self.pairs, self.prune, 1, self.sizes)
 
     @property
     def n_blocks(self) -> int:
@@ -278,59 +276,41 @@ def make_job(
       the best instructions of this processor (``"best"``) or with others by name; by default what is cheapest according
       to a sample of the data. The counts are the same.
     """
-    raw = source.vectors
-    if raw.dtype == np.float16:
-        wide = room_for((raw.shape[0], raw.shape[1]))
-        wide[:] = raw
-        raw = wide
-    return prepare_job(
-        raw, source.codes, source.n_identities, source.similarity, thresholds, pairs, prune, workers, sizes
-    )
-
-
-def prepare_job(
-    raw: NDArray[Any],
-    codes: NDArray[np.int64],
-    n_identities: int,
-    similarity: Similarity,
-    thresholds: FloatArray,
-    pairs: bool,
-    prune: Pruning | None,
-    workers: int | None,
-    sizes: Sizes,
-) -> AllPairsJob:
-    """The same from vectors, shape (n, d), and the identity of each, shape (n,)."""
     from matchbound.kernels.exact import CODES, row_lengths
 
+    raw, similarity = scorable(source.vectors), source.similarity
     with one_blas_thread():
         lengths, scales = row_lengths(raw, CODES[similarity])
         rows = sizes.piece_rows if thresholds.size == 1 else sizes.piece_rows * 3 // 4
-        layout = lay_out(codes, n_identities, sizes.span_rows, rows)
+        layout = lay_out(source.codes, source.n_identities, sizes.span_rows, rows)
         factors = make_factors(raw, layout.order, lengths, scales, similarity, workers)
         screen = _choose_screen(layout, factors, thresholds, prune, workers)
         if screen is not None:
             layout = replace(layout, piece_rows=sizes.screened_piece_rows)
-    return AllPairsJob(layout, factors, screen, thresholds, raw, lengths, scales, n_identities, pairs, prune, sizes)
+    return AllPairsJob(
+        layout, factors, screen, thresholds, raw, lengths, scales, source.n_identities, pairs, prune, sizes
+    )
+
+
+def make_sent_job(
+    raw: NDArray[Any], codes: IntArray, n_identities: int, similarity: Similarity, *options: Any
+) -> AllPairsJob:  # fmt: skip
+    """The same from vectors, shape (n, d), and the identity of each, shape (n,); options as of `make_job`."""
+    return make_job(Embeddings.from_codes(raw, np.arange(n_identities), codes, similarity), *options)
 
 
 def _choose_screen(
-    layout: Layout,
-    factors: Factors,
-    thresholds: FloatArray,
-    prune: Pruning | None,
-    workers: int | None,
+    layout: Layout, factors: Factors, thresholds: FloatArray, prune: Pruning | None, workers: int | None
 ) -> Screen | None:
     """A screen where it pays, or where one is asked for."""
+    from matchbound.kernels.screen import SCREENS
+
     if not thresholds.size or prune == "none":
         return None
     sizes, n = np.diff(layout.start).astype(np.float64), layout.owner.size
     genuine_share = float((sizes * (sizes - 1)).sum()) / max(1.0, n * (n - 1.0))
     lowest = float(factors.values(thresholds)[0])
-    kind = None
-    if prune not in (None, "best"):
-        from matchbound.kernels.screen import SCREENS
-
-        kind = next(kind for kind in SCREENS if kind.__name__.lower() == prune)
+    kind = next((kind for kind in SCREENS if kind.__name__.lower() == prune), None)
     costs = COSTS if prune is None else None
     return screen_that_pays(factors, lowest, genuine_share, costs=costs, workers=workers, kind=kind)
 
@@ -357,83 +337,63 @@ class AllPairsWorker:
         self._reach = np.maximum.reduceat(job.factors.reach, layout.edges[:-1]).tolist()
         self._found = scratch(size + 4)
         self._near = scratch(AT_ONCE, kind=np.float32)
-        self._touched = scratch(span)
         self._seen = scratch(span)
         self._events = np.empty((max(size, span * count) if job.pairs else 0, 4), dtype=np.int64)
-        self._level, self._order = scratch(size + 4, many), scratch(size + 4, many)
+        self._level, self._order = scratch(size + 4, many), scratch(size + 4 if many else span)
         self._last = scratch(span, many) - 1
         self._bins = scratch(2 * (size + (span + 64) * 65), many, np.int16)
         self._packed = scratch(count + 1, many)
         self._tally = scratch(WORD * (count // WORD + 1), many, np.int32)
         self._columns = scratch((count + 1) * (layout.span_identities + 1), many, np.uint16)
-        self._grid: Grid | None = None
 
     def add(self, block: int) -> None:
         for first, second in self._job.layout.tasks_of(block):
-            cut, band = self._cut(first, second)
-            # One threshold has a smaller kernel: a first use compiles in 4 s with it, and in 10 s with that of many.
-            if self._job.thresholds.size == 1:
-                self._count(first, second, cut, band)
-            else:
-                self._bin(first, second, cut, band)
+            self._add_task(first, second)
 
-    def _sums(self) -> Sums:
-        """Where kernels add to; the partial tally may be another one from block to block."""
-        from matchbound.kernels.blocks import Sums
-
-        return Sums(self.partial.impostor, self.partial.genuine, self.partial.moments, self._events)
-
-    def _count(self, first: int, second: int, cut: float, band: float) -> None:
-        from matchbound.kernels.blocks import Level, Marks, Tile
-        from matchbound.kernels.count import count_block
-
-        job, sums = self._job, self._sums()
-        level = Level(float(self._values[0]), float(job.thresholds[0]))
-        marks = Marks(self._seen, self._touched, np.zeros(2, dtype=np.int64), self._found, self._near)
-        for piece in job.layout.pieces(first, second):
-            tile = Tile(*piece, cut, band)
-            count_block(self._block(piece, tile), tile, self._rows, level, marks, sums)
-            self.partial.keep(self._events[: marks.counts[1]])
-
-    def _bin(self, first: int, second: int, cut: float, band: float) -> None:
+    def _add_task(self, first: int, second: int) -> None:
         from matchbound.kernels.bins import bin_block
-        from matchbound.kernels.blocks import Books, Tile
+        from matchbound.kernels.blocks import Books, Level, Sums, Tile
+        from matchbound.kernels.count import count_block
         from matchbound.kernels.dense import MOST_COLS, add_columns, bin_dense_block, share_of_hits
         from matchbound.kernels.grid import MOST_SHORT
 
-        job, total, layout, sums = self._job, self.partial, self._job.layout, self._sums()
-        grid = self._grid_of_all()
+        job, total, layout, count = self._job, self.partial, self._job.layout, self._job.thresholds.size
+        sums = Sums(total.impostor, total.genuine, total.moments, self._events)  # the partial may change between blocks
+        cut, band = self._cut(first, second)
         large = layout.edges[first + 1] - layout.edges[first] > layout.span_rows
         owners = layout.owner[[layout.edges[second], layout.edges[second + 1] - 1]]
         n_columns = int(owners[1] - owners[0]) + 1
-        carry = np.zeros((n_columns if large else 0, job.thresholds.size), dtype=np.int64)
+        carry = np.zeros((n_columns if large else 0, count), dtype=np.int64)
         books = Books(
             self._found, self._level, self._order, self._near, self._seen, self._last, self._packed,
             self._tally, self._columns, carry, np.zeros(2, dtype=np.int64), self._bins, int(owners[0]),
         )  # fmt: skip
+        level = Level(float(self._values[0]), float(job.thresholds[0]))
         may_be_dense = job.screen is None and not (
-            large or job.pairs or job.thresholds.size >= MOST_SHORT or layout.span_rows > MOST_COLS
+            large or job.pairs or count >= MOST_SHORT or layout.span_rows > MOST_COLS
         )
         for piece in layout.pieces(first, second):
             tile = Tile(*piece, cut, band)
             block = self._block(piece, tile)
             used = block.product[: piece.rows * block.stride]
-            if may_be_dense and share_of_hits(used, np.float32(cut)) > job.sizes.dense_share:
-                bin_dense_block(block, tile, self._rows, grid, books, sums)
+            # One threshold has a smaller kernel: a first use compiles in 4 s with it, and in 10 s with that of many.
+            if count == 1:
+                count_block(block, tile, self._rows, level, books, sums)
+            elif may_be_dense and share_of_hits(used, np.float32(cut)) > job.sizes.dense_share:
+                bin_dense_block(block, tile, self._rows, self._grid, books, sums)
             else:
-                bin_block(block, tile, self._rows, grid, books, sums)
-                total.keep(self._events[: books.counts[1]])
-        if not large:
+                bin_block(block, tile, self._rows, self._grid, books, sums)
+            total.keep(self._events[: books.counts[1]])
+        if count > 1 and not large:
             add_columns(self._columns, int(owners[0]), n_columns, total.impostor)
 
-    def _grid_of_all(self) -> Grid:
+    @cached_property
+    def _grid(self) -> Grid:
         """One grid for all tasks, with the bands of the longest rows."""
-        if self._grid is None:
-            from matchbound.kernels.grid import make_grid
+        from matchbound.kernels.grid import make_grid
 
-            reach, factors = (max(self._reach),) * 2, self._job.factors
-            self._grid = make_grid(self._values, self._job.thresholds, self._band(*reach), factors.fine_band(*reach))
-        return self._grid
+        reach = (max(self._reach),) * 2
+        return make_grid(self._values, self._job.thresholds, self._band(*reach), self._job.factors.fine_band(*reach))
 
     def _cut(self, first: int, second: int) -> tuple[float, float]:
         """The product below which a task's comparisons reach no threshold, and the band of its full products."""

@@ -89,6 +89,15 @@ def rounding_band(width: int, similarity: Similarity, reach_rows: float, reach_c
     return band
 
 
+def scorable(vectors: NDArray[Any]) -> NDArray[Any]:
+    """The same in a type that kernels know: float16 becomes float32."""
+    if vectors.dtype != np.float16:
+        return vectors
+    wide = room_for((vectors.shape[0], vectors.shape[1]))
+    wide[:] = vectors
+    return wide
+
+
 def make_factors(
     vectors: NDArray[Any],
     order: IntArray,

@@ -17,7 +17,6 @@ from matchbound.counting.run import Partial
 from matchbound.counting.threads import in_slices
 from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, PairTable, Tally, pair_moments
 from matchbound.data.embeddings import Embeddings
-from matchbound.errors import DataError
 
 FEWEST_IN_A_SLICE = 512
 # What the running sums of a partial tally can hold.
@@ -84,7 +83,7 @@ class PartialTally(Partial):
 
 def sums_may_wrap(instances: IntArray) -> bool:
     """Whether Σn² or Σnm of complete data could pass what the running sums hold: neither is larger than Σm²."""
-    return pair_moments(AllPairs(instances), (), instances.size)[0] > LARGEST_SUM
+    return AllPairs(instances).squares > LARGEST_SUM
 
 
 def finish(
@@ -94,27 +93,19 @@ def finish(
     place: IntArray,
     pairs: bool,
     workers: int | None = 1,
-    largest: int = LARGEST_SUM,
 ) -> Tally:
     """The tally of complete data; the sums of `partial` become its counts, and mean nothing any more as they were.
 
     Thresholds are as the user wrote them, shape (K',); `place` is where each is among the sorted distinct ones.
     """
     identities, instances = source.identities, source.instance_counts
-    moments = 2 * _from_the_end(partial.moments)[:, place]
-    compared = AllPairs(instances)
-    sum_mm, _, _ = pair_moments(compared, (), identities.size)
-    erred = None
-    if pairs:
+    compared, erred = AllPairs(instances), None
+    if pairs:  # their moments are exact where the running sums have wrapped around
         tables = _pair_tables(partial, np.unique(place))
         erred = tuple(tables[int(at)] for at in place)
-    sum_nm, sum_nn = moments[1], moments[0]
-    if sum_mm > largest:  # the running sums may have wrapped around
-        if erred is None:
-            raise DataError(
-                "two identities have so many instances that sums of squared counts pass 2^63; tally with pairs=True"
-            )
         _, sum_nm, sum_nn = pair_moments(compared, erred, identities.size)
+    else:
+        sum_nn, sum_nm = 2 * np.cumsum(partial.moments[:, ::-1], axis=1)[:, ::-1][:, place]
     errors = []
     for sums, step in ((partial.genuine, 1), (partial.impostor, -1)):
         _run_up(sums, step, workers)
@@ -128,7 +119,7 @@ def finish(
         ImpostorTally(
             instances * (total - instances),
             errors[1],
-            sum_mm,
+            compared.squares,
             np.ascontiguousarray(sum_nm),
             np.ascontiguousarray(sum_nn),
             compared,
@@ -154,10 +145,6 @@ def _at_thresholds(values: IntArray, place: IntArray) -> IntArray:
         if np.array_equal(place, np.arange(values.shape[1])[::step]):
             return values[:, ::step].T
     return np.take(values, place, axis=1).T
-
-
-def _from_the_end(values: IntArray) -> IntArray:
-    return np.cumsum(values[:, ::-1], axis=1)[:, ::-1]
 
 
 def _pair_tables(partial: PartialTally, levels: IntArray) -> dict[int, PairTable]:

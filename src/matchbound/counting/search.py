@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.checkpoint import fingerprint
-from matchbound.counting.factors import rounding_band
+from matchbound.counting.factors import rounding_band, scorable
 from matchbound.counting.run import Partial, RunOptions, run_all
 from matchbound.counting.screen import Rounded, best_kind, best_step
 from matchbound.counting.threads import in_slices
@@ -329,16 +329,9 @@ def make_job(
 ) -> SearchJob:
     """Prepare a run; see `SearchJob` for the arguments."""
     rows = int(np.clip(len(probes) // 32, 32, MOST_ROWS))
-    vectors = _scorable(gallery.vectors), _scorable(probes.vectors)
-    return SearchJob(*vectors, owner, own, size, gallery.similarity, fuse, depth, rows)
-
-
-def _scorable(vectors: NDArray[Any]) -> NDArray[Any]:
-    if vectors.dtype != np.float16:
-        return vectors
-    wide = room_for((vectors.shape[0], vectors.shape[1]))
-    wide[:] = vectors
-    return wide
+    return SearchJob(
+        scorable(gallery.vectors), scorable(probes.vectors), owner, own, size, gallery.similarity, fuse, depth, rows
+    )
 
 
 def search_all(job: SearchJob, options: RunOptions) -> Best:

@@ -54,7 +54,7 @@ def _find_bins(block: Any, tile: Any, data: Any, grid: Any, books: Any, n_listed
                 above = np.float64(v) - values[min(t, last)]
                 b = t + (above >= 0.0)
                 if t > last or abs(above) <= band:
-                    b = near_bin(v, t, data, tile.row0 + (hit >> 32), tile.col0 + (hit & COLUMN), grid)
+                    b = near_bin(t, data, tile.row0 + (hit >> 32), tile.col0 + (hit & COLUMN), grid)
             found[n] = hit
             level[n] = b
             n += b > 0

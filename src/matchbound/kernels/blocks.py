@@ -88,24 +88,10 @@ class Level(NamedTuple):
     threshold: float
 
 
-class Marks(NamedTuple):
-    """What is known of the identity that is being scanned; carried from block to block.
-
-    seen : int64, shape (≥ identities of the columns,). n_ij so far.
-    touched : int64, same shape. Which j have one.
-    counts : int64, shape (2,). How many of `touched`, and of `Sums.events`, are filled.
-    found : int64, shape (≥ comparisons of a block + 4,); values : float32, shape (AT_ONCE,). Scratch.
-    """
-
-    seen: Array
-    touched: Array
-    counts: Array
-    found: Array
-    values: Array
-
-
 class Books(NamedTuple):
-    """Scratch of tallies at K thresholds; of pairs of identities, those of the columns are counted from the first.
+    """Scratch, carried from block to block; of pairs of identities, those of the columns are counted from the first.
+
+    Tallies at one threshold use the first five and `counts`.
 
     found, level, order : int64, shape (≥ comparisons of a block + 4,)
         Hits, their bins, and both sorted by bin.
@@ -119,7 +105,9 @@ class Books(NamedTuple):
         is in the last row does not matter.
     carry : int64, shape (identities of the columns, K), or (0, K)
         Where an identity is scanned in more than one block, its n_ij by bin, carried from block to block.
-    counts : int64, shape (2,). The second: how many of `Sums.events` are filled.
+    counts : int64, shape (2,)
+        How many pairs of an identity that is not complete have comparisons (at one threshold); how many of
+        `Sums.events` are filled.
     bins : int16. Bins of all comparisons of an identity, for dense blocks.
     base : int. The first identity of the columns of the task.
     """

@@ -16,17 +16,18 @@ COLUMN = (1 << 32) - 1
 
 
 @compiled()
-def count_block(block: Any, tile: Any, data: Any, level: Any, marks: Any, sums: Any) -> None:
-    """Tally a block at one threshold; Block, Tile, Rows, Level, Marks, Sums.
+def count_block(block: Any, tile: Any, data: Any, level: Any, books: Any, sums: Any) -> None:
+    """Tally a block at one threshold; Block, Tile, Rows, Level, Books, Sums.
 
-    marks.counts[1] events are written, from the first on; n_ij of an identity that is not complete stays in `marks`.
+    books.counts[1] events are written, from the first on; n_ij of an identity that is not complete stays in `books`,
+    and in books.order which identities have one.
     """
-    marks.counts[1] = 0
+    books.counts[1] = 0
     if tile.diagonal:
         expect_genuine(tile, data, sums.genuine)
-    n = list_block(block, tile, data.screened, marks.found)
-    n = _confirm(block, tile, data, level, marks, n)
-    _book(tile, data, marks, sums, n)
+    n = list_block(block, tile, data.screened, books.found)
+    n = _confirm(block, tile, data, level, books, n)
+    _book(tile, data, books, sums, n)
 
 
 @inlined
@@ -56,10 +57,10 @@ def list_block(block: Any, tile: Any, screened: bool, found: Any) -> int:
 
 
 @inlined
-def _confirm(block: Any, tile: Any, data: Any, level: Any, marks: Any, n_listed: int) -> int:
+def _confirm(block: Any, tile: Any, data: Any, level: Any, books: Any, n_listed: int) -> int:
     """Keep the hits that match, and count them; a few at a time, so that nothing waits for a decision."""
     sure, never = level.value + tile.band, level.value - tile.band
-    row0, col0, found, values = tile.row0, tile.col0, marks.found, marks.values
+    row0, col0, found, values = tile.row0, tile.col0, books.found, books.values
     n = 0
     for start in range(0, n_listed, AT_ONCE):
         count = min(AT_ONCE, n_listed - start)
@@ -112,13 +113,13 @@ def expect_genuine(tile: Any, data: Any, genuine: Any) -> None:
 
 
 @inlined
-def _book(tile: Any, data: Any, marks: Any, sums: Any, n: int) -> None:
+def _book(tile: Any, data: Any, books: Any, sums: Any, n: int) -> None:
     """Count n matches by identity pair, and book each identity of the rows when it is complete."""
     owner, genuine = data.owner, sums.genuine
-    seen, touched, found = marks.seen, marks.touched, marks.found
+    seen, touched, found = books.seen, books.order, books.found
     row0, col0 = tile.row0, tile.col0
     base, current = owner[col0], owner[row0]
-    n_touched = marks.counts[0]
+    n_touched = books.counts[0]
     for h in range(n + 1):
         i = current
         if h < n:
@@ -126,7 +127,7 @@ def _book(tile: Any, data: Any, marks: Any, sums: Any, n: int) -> None:
         elif tile.last or owner[row0 + tile.rows - 1] != current:
             i = -1
         if i != current:
-            _flush(current, base, n_touched, data, marks, sums)
+            _flush(current, base, n_touched, data, books, sums)
             n_touched = 0
             current = i
         if h == n:
@@ -139,15 +140,15 @@ def _book(tile: Any, data: Any, marks: Any, sums: Any, n: int) -> None:
             touched[n_touched] = j - base
             n_touched += 1
         seen[j - base] += 1
-    marks.counts[0] = n_touched
+    books.counts[0] = n_touched
 
 
 @inlined
-def _flush(i: int, base: int, n_touched: int, data: Any, marks: Any, sums: Any) -> None:
+def _flush(i: int, base: int, n_touched: int, data: Any, books: Any, sums: Any) -> None:
     """Book n_ij of a finished identity i, and forget it."""
-    seen, touched, size = marks.seen, marks.touched, data.size
+    seen, touched, size = books.seen, books.order, data.size
     impostor, moments, events = sums.impostor, sums.moments, sums.events
-    n_events, keep = marks.counts[1], events.shape[0] > 0
+    n_events, keep = books.counts[1], events.shape[0] > 0
     total = 0
     for p in range(n_touched):
         j = touched[p]
@@ -161,7 +162,7 @@ def _flush(i: int, base: int, n_touched: int, data: Any, marks: Any, sums: Any) 
         if keep:
             n_events = write_event(events, n_events, i, j, 0, n)
     impostor[i, 0] += total
-    marks.counts[1] = n_events
+    books.counts[1] = n_events
 
 
 @inlined

@@ -31,6 +31,7 @@ from matchbound.kernels.emit import (
     splat,
     store,
 )
+from matchbound.kernels.exact import dot64
 from matchbound.kernels.grid import CELLS, near_bin
 
 LANES = 16
@@ -329,6 +330,14 @@ def _bins_of_row(block: Any, tile: Any, data: Any, grid: Any, books: Any, r: int
         bins[to + k] = t + (above >= 0)
         listed[n] = (t << 32) + k
         n += t > last or abs(above) <= grid.band
+    # Sums in float64 of all that are in doubt, and only then a look at each: curves of faces take 0.8 of the time.
+    left, right, left_over = data.left, data.right, 0
     for h in range(n):
+        k, t = listed[h] & 0xFFFFFFFF, listed[h] >> 32
+        above = dot64(left, right, r, col0 + k, left.shape[1], 1.0, 1.0) - values[min(t, last)]
+        bins[to + k] = t + (above >= 0)
+        listed[left_over] = listed[h]
+        left_over += t > last or abs(above) <= grid.fine
+    for h in range(left_over):
         k = listed[h] & 0xFFFFFFFF
-        bins[to + k] = near_bin(product[at + k], listed[h] >> 32, data, r, col0 + k, grid)
+        bins[to + k] = near_bin(listed[h] >> 32, data, r, col0 + k, grid)

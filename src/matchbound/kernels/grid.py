@@ -98,20 +98,17 @@ def rank(sorted_values: Any, x: float) -> int:
 
 
 @inlined
-def near_bin(v: Any, t: int, data: Any, r: int, c: int, grid: Any) -> int:
-    """The bin of a comparison whose product v is close to threshold t: from a sum in float64, at last from its score.
+def near_bin(t: int, data: Any, r: int, c: int, grid: Any) -> int:
+    """The bin of a comparison whose product is close to threshold t, or, where t is beyond the last, to several.
 
-    Where t is beyond the last threshold, several are near.
+    A sum in float64 decides, and where that is too close as well, the score.
     """
-    values, alone = grid.values, t < grid.thresholds.shape[0]
-    b: int = -1 if alone else _sure_bin(np.float64(v), values, grid.band)
-    if b < 0:
-        x = dot64(data.left, data.right, r, c, data.left.shape[1], 1.0, 1.0)
-        if alone:  # no search among the thresholds: in curves of real data one comparison in twenty comes here
-            above = x - values[t]
-            b = t + (above >= 0.0) if abs(above) > grid.fine else -1
-        else:
-            b = _sure_bin(x, values, grid.fine)
+    values, b = grid.values, -1
+    x = dot64(data.left, data.right, r, c, data.left.shape[1], 1.0, 1.0)
+    if t >= grid.thresholds.shape[0]:
+        b = _sure_bin(x, values, grid.fine)
+    elif abs(x - values[t]) > grid.fine:
+        b = t + (x >= values[t])
     return b if b >= 0 else rank(grid.thresholds, oriented64(data, r, c))
 
 
