@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchbound.counts.tally import PairTable, Tally
+from matchbound.counts.tally import AllPairs, PairTable, Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 
@@ -86,7 +86,20 @@ def rounded_by_loop(z: Any, step: float, most: int, near: Any) -> tuple[Any, Any
     return whole, lost, step * np.sqrt((whole**2).sum(axis=1))
 
 
-def assert_is_loop(tally: Tally, data: Comparisons, thresholds: Any, pairs: bool) -> None:
+def assert_same(one: Tally, two: Tally) -> None:
+    """Two tallies have the same numbers; pairs are compared where both have them."""
+    assert one.identities.tolist() == two.identities.tolist()
+    assert one.thresholds.tolist() == two.thresholds.tolist()
+    for side in ("genuine", "impostor"):
+        for name in ("comparisons", "errors"):
+            np.testing.assert_array_equal(getattr(getattr(one, side), name), getattr(getattr(two, side), name))
+    for name in ("sum_mm", "sum_nm", "sum_nn"):
+        np.testing.assert_array_equal(getattr(one.impostor, name), getattr(two.impostor, name))
+    if one.impostor.erred is not None and two.impostor.erred is not None:
+        assert [_counts(table) for table in one.impostor.erred] == [_counts(table) for table in two.impostor.erred]
+
+
+def assert_is_loop(tally: Tally, data: Embeddings | Comparisons, thresholds: Any, pairs: bool) -> None:
     """Every number of a tally is that of a loop over the comparisons."""
     expected = tally_by_loop(data, thresholds)
     np.testing.assert_array_equal(tally.thresholds, thresholds)
@@ -98,13 +111,16 @@ def assert_is_loop(tally: Tally, data: Comparisons, thresholds: Any, pairs: bool
     assert tally.impostor.sum_mm == expected["sum_mm"]
     assert tally.impostor.sum_nm.tolist() == expected["sum_nm"]
     assert tally.impostor.sum_nn.tolist() == expected["sum_nn"]
+    compared, erred = tally.impostor.compared, tally.impostor.erred
+    assert isinstance(compared, AllPairs) == isinstance(data, Embeddings)
+    if isinstance(compared, PairTable):
+        assert _counts(compared) == sorted(expected["compared"].items())
     if pairs:
-        assert isinstance(tally.impostor.compared, PairTable)
-        assert tally.impostor.erred is not None
-        assert as_dict(tally.impostor.compared) == expected["compared"]
-        assert [as_dict(table) for table in tally.impostor.erred] == expected["erred"]
+        assert compared is not None
+        assert erred is not None
+        assert [_counts(table) for table in erred] == [sorted(table.items()) for table in expected["erred"]]
 
 
-def as_dict(table: PairTable) -> dict[tuple[int, int], int]:
-    """Counts by pair."""
-    return dict(zip(zip(table.first.tolist(), table.second.tolist(), strict=True), table.count.tolist(), strict=True))
+def _counts(table: PairTable) -> list[tuple[tuple[int, int], int]]:
+    pairs = zip(table.first.tolist(), table.second.tolist(), strict=True)
+    return list(zip(pairs, table.count.tolist(), strict=True))

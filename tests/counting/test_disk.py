@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
-import signal
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +19,9 @@ from matchbound.counting import disk
 from matchbound.counting.disk import Limits, TableOnDisk
 from matchbound.counting.run import RunOptions
 from matchbound.counting.sources import recount_of
-from matchbound.counts.tally import Tally
 from matchbound.readers.scan import plain_parquet
 from matchbound.results.roc import RocCurve
-from naive_scale import assert_is_loop
+from naive_scale import assert_is_loop, assert_same
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 
@@ -62,16 +57,6 @@ def write(folder: Path, columns: dict[str, Any], cuts: list[int]) -> Path:
     for number, (start, stop) in enumerate(itertools.pairwise([0, *sorted(cuts), table.num_rows])):
         parquet.write_table(table.slice(start, stop - start), folder / f"part-{number:02d}.parquet", row_group_size=40)
     return folder
-
-
-def assert_same(one: Tally, two: Tally) -> None:
-    assert one.identities.tolist() == two.identities.tolist()
-    assert one.thresholds.tolist() == two.thresholds.tolist()
-    for side in ("genuine", "impostor"):
-        for name in ("comparisons", "errors"):
-            np.testing.assert_array_equal(getattr(getattr(one, side), name), getattr(getattr(two, side), name))
-    for name in ("sum_mm", "sum_nm", "sum_nn"):
-        np.testing.assert_array_equal(getattr(one.impostor, name), getattr(two.impostor, name))
 
 
 @settings(max_examples=25, deadline=None)
@@ -230,37 +215,17 @@ def test_a_full_disk_is_reported(folder: Path) -> None:
         Full(mb.scan(folder)).tally(LEVELS)
 
 
-@pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
-    distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
-        ) as cluster,
-        distributed.Client(cluster) as made,
-    ):
-        yield made
-
-
 @pytest.mark.filterwarnings("ignore")
-def test_a_cluster_counts_the_same_and_may_lose_a_worker(client: Any, columns: dict[str, Any], folder: Path) -> None:
+def test_a_cluster_counts_the_same_and_may_lose_a_worker(
+    client: Any, kill_one: Any, columns: dict[str, Any], folder: Path
+) -> None:
     expected = mb.tally(mb.scan(folder), LEVELS, pairs=True)
     there = mb.DaskExecutor(client)
     made = mb.tally(mb.scan(folder), LEVELS, pairs=True, executor=there)
     assert_same(made, expected)
     data = mb.Comparisons(columns["id_a"], columns["id_b"], columns["score"])
     assert_is_loop(made, data, LEVELS, pairs=True)
-    pids = list(client.run(os.getpid).values())
-    killed: list[int] = []
-
-    def kill(done: int, total: int) -> None:
-        if not killed:
-            killed.append(pids[0])
-            os.kill(pids[0], signal.SIGKILL)
-            time.sleep(0.2)
-
-    assert_same(mb.tally(mb.scan(folder), LEVELS, executor=there, progress=kill), expected)
-    assert killed
+    assert_same(mb.tally(mb.scan(folder), LEVELS, executor=there, progress=kill_one), expected)
     rates, here = (mb.evaluate(mb.scan(folder), 1.0, executor=executor) for executor in (there, None))
     assert rates.far.interval() == here.far.interval()
     bad = {"id_a": ["a"] * 9, "id_b": ["b"] * 9, "score": [1.0] * 7 + [float("nan")] + [2.0]}

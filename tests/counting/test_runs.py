@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import pickle
@@ -9,8 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -23,13 +22,14 @@ from matchbound.arraytypes import FloatArray
 from matchbound.counting import partial as partial_module
 from matchbound.counting.allpairs import make_job, tally_embeddings
 from matchbound.counting.checkpoint import Checkpoint
-from matchbound.counting.cluster import DaskExecutor, _split, connected
+from matchbound.counting.cluster import DaskExecutor, connected
 from matchbound.counting.partial import PartialTally
 from matchbound.counting.run import LocalExecutor, RunOptions, RunWatch, merge, run_all
 from matchbound.counts.cells import sorted_thresholds
 from matchbound.counts.tally import Tally
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, MatchboundError, UsageError
+from naive_scale import assert_same
 
 THRESHOLDS = np.array([0.2, 0.5])
 
@@ -41,48 +41,27 @@ def clustered(n: int = 6000, d: int = 24, seed: int = 3) -> Embeddings:
     return Embeddings(vectors.astype(np.float32), identity)
 
 
-def assert_same(a: Tally, b: Tally) -> None:
-    np.testing.assert_array_equal(a.genuine.errors, b.genuine.errors)
-    np.testing.assert_array_equal(a.impostor.errors, b.impostor.errors)
-    np.testing.assert_array_equal(a.impostor.sum_nn, b.impostor.sum_nn)
-    np.testing.assert_array_equal(a.impostor.sum_nm, b.impostor.sum_nm)
-    if a.impostor.erred is not None and b.impostor.erred is not None:
-        for x, y in zip(a.impostor.erred, b.impostor.erred, strict=True):
-            np.testing.assert_array_equal(x.first, y.first)
-            np.testing.assert_array_equal(x.second, y.second)
-            np.testing.assert_array_equal(x.count, y.count)
+def counted(data: Embeddings, thresholds: FloatArray = THRESHOLDS, *, pairs: bool = True, **options: Any) -> Tally:
+    """The tally of a run with these options."""
+    return tally_embeddings(data, thresholds, RunOptions(**options), pairs=pairs)
+
+
+def interrupt_at(block: int) -> Any:
+    """A progress that stops the run as Ctrl-C does when so many blocks are done."""
+
+    def progress(done: int, total: int) -> None:
+        if done == block:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    return progress
 
 
 def test_progress_counts_every_block() -> None:
     calls: list[tuple[int, int]] = []
-    tally_embeddings(
-        clustered(3000), THRESHOLDS, RunOptions(workers=2, progress=lambda done, total: calls.append((done, total)))
-    )
+    counted(clustered(3000), workers=2, progress=lambda done, total: calls.append((done, total)))
     total = calls[0][1]
     assert total > 1
     assert calls == [(k, total) for k in range(1, total + 1)]
-
-
-def test_interrupted_run_resumes(tmp_path: Path) -> None:
-    data = clustered(5000)
-    path = tmp_path / "run.npz"
-    seen: list[int] = []
-
-    def stop_soon(done: int, total: int) -> None:
-        seen.append(done)
-        if done == 6:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        tally_embeddings(data, THRESHOLDS, RunOptions(workers=2, progress=stop_soon, checkpoint=path), pairs=True)
-    assert path.exists()
-    later: list[int] = []
-    resumed = tally_embeddings(
-        data, THRESHOLDS, RunOptions(checkpoint=path, progress=lambda done, total: later.append(done)), pairs=True
-    )
-    assert later[0] > 1
-    assert_same(resumed, tally_embeddings(data, THRESHOLDS, pairs=True))
-    assert not list(tmp_path.iterdir())
 
 
 SCRIPT = """
@@ -115,56 +94,30 @@ def test_killed_run_resumes(tmp_path: Path) -> None:
     process.stdout.close()
     assert path.exists()
     first: list[int] = []
-    resumed = tally_embeddings(
-        clustered(),
-        THRESHOLDS,
-        RunOptions(checkpoint=path, progress=lambda done, total: first.append(done)),
-        pairs=True,
-    )
+    resumed = counted(clustered(), checkpoint=path, progress=lambda done, total: first.append(done))
     assert first[0] > 2
-    assert_same(resumed, tally_embeddings(clustered(), THRESHOLDS, pairs=True))
+    assert_same(resumed, counted(clustered()))
 
 
 def _leave_checkpoint(path: Path, data: Embeddings) -> None:
-    def stop(done: int, total: int) -> None:
-        if done == 2:
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        tally_embeddings(data, THRESHOLDS, RunOptions(workers=1, progress=stop, checkpoint=path))
+        counted(data, workers=1, progress=interrupt_at(2), checkpoint=path)
     assert path.exists()
 
 
 def test_checkpoint_of_other_runs_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.npz"
     _leave_checkpoint(path, clustered(3000))
-    with pytest.raises(DataError, match="other data"):
-        tally_embeddings(clustered(3000, seed=4), THRESHOLDS, RunOptions(checkpoint=path))
-    with pytest.raises(DataError, match="other parameters"):
-        tally_embeddings(clustered(3000), THRESHOLDS + 0.1, RunOptions(checkpoint=path))
-    with pytest.raises(DataError, match="other parameters"):
-        tally_embeddings(clustered(3000), THRESHOLDS, RunOptions(checkpoint=path), pairs=True)
+    for data, thresholds, pairs in (
+        (clustered(3000, seed=4), THRESHOLDS, True),
+        (clustered(3000), THRESHOLDS + 0.1, True),
+        (clustered(3000), THRESHOLDS, False),
+    ):
+        with pytest.raises(DataError, match="other data or with other parameters"):
+            counted(data, thresholds, pairs=pairs, checkpoint=path)
     path.write_bytes(b"not a checkpoint")
     with pytest.raises(DataError, match="not a checkpoint"):
-        tally_embeddings(clustered(3000), THRESHOLDS, RunOptions(checkpoint=path))
-
-
-def test_a_failing_block_is_reported() -> None:
-    class Worker:
-        partial = PartialTally.empty(1, 1)
-
-        def add(self, block: int) -> None:
-            if block == 3:
-                raise ValueError("block 3")
-
-    class Job:
-        n_blocks = 8
-
-        def worker(self) -> Any:
-            return Worker()
-
-    with pytest.raises(ValueError, match="block 3"):
-        LocalExecutor(2).run(Job(), range(8), RunWatch(8))
+        counted(clustered(3000), checkpoint=path)
 
 
 def test_blocks_are_counted_once() -> None:
@@ -273,20 +226,14 @@ def _threads() -> list[str]:
 @pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals go to the main thread")
 def test_ctrl_c_at_any_line(tmp_path: Path) -> None:
     """Whichever line of the run it falls on: the right counts after resuming, no thread and no other file left."""
-    data = clustered(1500, 4)
-    expected = tally_embeddings(data, THRESHOLDS, pairs=True)
-    path = tmp_path / "run.npz"
+    data, path = clustered(1500, 4), tmp_path / "run.npz"
+    expected = counted(data)
     stopped = resumed = 0
-    line = 1
-    while True:
-
-        def run() -> Tally:
-            return tally_embeddings(
-                data, THRESHOLDS, RunOptions(workers=2, checkpoint=path, checkpoint_every=0.0), pairs=True
-            )
-
+    for line in itertools.count(1, 7):
         try:
-            reached = _signalled_before_line(line, run)
+            reached = _signalled_before_line(
+                line, lambda: counted(data, workers=2, checkpoint=path, checkpoint_every=0.0)
+            )
         except KeyboardInterrupt:
             reached = True
             stopped += 1
@@ -294,12 +241,10 @@ def test_ctrl_c_at_any_line(tmp_path: Path) -> None:
         assert set(os.listdir(tmp_path)) <= {"run.npz"}
         if path.exists():
             resumed += 1
-            again = tally_embeddings(data, THRESHOLDS, RunOptions(checkpoint=path), pairs=True)
-            assert_same(again, expected)
+            assert_same(counted(data, checkpoint=path), expected)
             assert not path.exists()
         if not reached:
             break
-        line += 7
     assert stopped > 10
     assert resumed > 5
 
@@ -313,19 +258,17 @@ def test_a_second_signal_does_not_cut_the_snapshot_short(tmp_path: Path) -> None
             os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        tally_embeddings(data, THRESHOLDS, RunOptions(workers=2, progress=twice, checkpoint=path))
+        counted(data, workers=2, progress=twice, checkpoint=path)
     assert os.listdir(tmp_path) == ["run.npz"]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert_same(tally_embeddings(data, THRESHOLDS, RunOptions(checkpoint=path)), tally_embeddings(data, THRESHOLDS))
+    assert_same(counted(data, checkpoint=path), counted(data))
 
 
 def test_a_handler_that_does_not_raise_lets_the_run_go_on() -> None:
     seen: list[int] = []
     before = signal.signal(signal.SIGTERM, lambda number, frame: seen.append(number))
     try:
-        tally_embeddings(
-            clustered(3000), THRESHOLDS, RunOptions(progress=lambda done, total: os.kill(os.getpid(), signal.SIGTERM))
-        )
+        counted(clustered(3000), progress=lambda done, total: os.kill(os.getpid(), signal.SIGTERM))
     finally:
         signal.signal(signal.SIGTERM, before)
     assert set(seen) == {signal.SIGTERM}
@@ -341,7 +284,7 @@ def test_an_edited_checkpoint_is_refused(tmp_path: Path) -> None:
     def refused(match: str, **changed: Any) -> None:
         np.savez(path, **{**state, **changed})
         with pytest.raises(DataError, match=match):
-            tally_embeddings(data, THRESHOLDS, RunOptions(checkpoint=path))
+            counted(data, checkpoint=path)
 
     refused("was changed after", impostor=state["impostor"] + 1)
     refused("was changed after", blocks=state["blocks"][:-1])
@@ -350,7 +293,7 @@ def test_an_edited_checkpoint_is_refused(tmp_path: Path) -> None:
     refused("not a checkpoint")
     _leave_checkpoint(tmp_path / "other.npz", data)
     os.replace(tmp_path / "other.npz", path)
-    assert_same(tally_embeddings(data, THRESHOLDS, RunOptions(checkpoint=path)), tally_embeddings(data, THRESHOLDS))
+    assert_same(counted(data, checkpoint=path), counted(data))
 
 
 def test_a_checkpoint_that_cannot_be_written_is_told_first(tmp_path: Path) -> None:
@@ -396,83 +339,39 @@ def test_sums_that_could_wrap_around_are_made_from_pairs(thresholds: FloatArray)
     assert_same(found, tally_embeddings(data, thresholds))
 
 
-def test_workers_must_be_positive() -> None:
-    with pytest.raises(UsageError, match="workers"):
-        LocalExecutor(0)
-
-
 @pytest.mark.filterwarnings("ignore")
-def test_dask_equals_local_when_a_worker_is_killed() -> None:
-    distributed = pytest.importorskip("distributed")
-    data = clustered(5000)
-    expected = tally_embeddings(data, THRESHOLDS, pairs=True)
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        assert_same(tally_embeddings(data, THRESHOLDS, RunOptions(executor=DaskExecutor(client)), pairs=True), expected)
-        pids = list(client.run(os.getpid).values())
-        killed: list[int] = []
-
-        def kill_once(done: int, total: int) -> None:
-            if not killed:
-                killed.append(pids[0])
-                os.kill(pids[0], signal.SIGKILL)
-                time.sleep(0.2)
-
-        tally = tally_embeddings(
-            data, THRESHOLDS, RunOptions(executor=DaskExecutor(client), progress=kill_once), pairs=True
-        )
-        assert killed
-        assert_same(tally, expected)
-
-
-@pytest.fixture
-def cluster() -> Iterator[Any]:
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None, silence_logs=50, protocol="tcp"
-    ) as made:
-        yield made
+def test_dask_equals_local_when_a_worker_is_killed(client: Any, kill_one: Any) -> None:
+    data, there = clustered(5000), DaskExecutor(client)
+    expected = counted(data)
+    assert_same(counted(data, executor=there), expected)
+    assert_same(counted(data, executor=there, progress=kill_one), expected)
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_dask_with_snapshots_loses_nothing_and_resumes_anywhere(cluster: Any, tmp_path: Path) -> None:
     data, path = clustered(5000), tmp_path / "run.npz"
     there = DaskExecutor(cluster.scheduler_address)
-    expected = tally_embeddings(data, THRESHOLDS, pairs=True)
+    expected = counted(data)
     options: dict[str, Any] = {"checkpoint": path, "checkpoint_every": 0.0}
-    assert_same(tally_embeddings(data, THRESHOLDS, RunOptions(executor=there, **options), pairs=True), expected)
+    seen: list[tuple[int, int]] = []
+    run = counted(data, executor=there, progress=lambda *at: seen.append(at), **options)
+    assert_same(run, expected)
     assert not list(tmp_path.iterdir())
-
-    def stop(done: int, total: int) -> None:
-        if done == total // 2:
-            os.kill(os.getpid(), signal.SIGINT)
-
     for first, second in ((there, None), (None, there)):
         with pytest.raises(KeyboardInterrupt):
-            tally_embeddings(data, THRESHOLDS, RunOptions(executor=first, progress=stop, **options), pairs=True)
+            counted(data, executor=first, progress=interrupt_at(seen[0][1] // 2), **options)
         assert os.listdir(tmp_path) == ["run.npz"]
-        later: list[int] = []
-
-        def seen(done: int, total: int, later: list[int] = later) -> None:
-            later.append(done)
-
-        assert_same(
-            tally_embeddings(data, THRESHOLDS, RunOptions(executor=second, progress=seen, **options), pairs=True),
-            expected,
-        )
-        assert later[0] > 2
+        seen.clear()
+        assert_same(counted(data, executor=second, progress=lambda *at: seen.append(at), **options), expected)
+        assert seen[0][0] > 2
         assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_the_cluster_gets_the_data_once(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cluster_gets_the_data_once(cluster: Any) -> None:
     """However many calls look at them, and whatever they ask; other data are sent, and not kept for ever."""
     distributed = pytest.importorskip("distributed")
-    data, other = clustered(2000), clustered(2000, seed=5)
+    data = clustered(9000, 4)
     large: list[int] = []
     with distributed.Client(cluster) as client:
         plain = client.scatter
@@ -484,17 +383,13 @@ def test_the_cluster_gets_the_data_once(cluster: Any, monkeypatch: pytest.Monkey
         client.scatter = scatter
         there = DaskExecutor(client)
         for thresholds in (THRESHOLDS, THRESHOLDS[:1], THRESHOLDS):
-            assert_same(
-                tally_embeddings(data, thresholds, RunOptions(executor=there)), tally_embeddings(data, thresholds)
-            )
+            assert_same(counted(data, thresholds, pairs=False, executor=there), counted(data, thresholds, pairs=False))
         assert large.count(data.vectors.nbytes) == 1
-        tally_embeddings(other, THRESHOLDS, RunOptions(executor=there))
-        assert large.count(data.vectors.nbytes) == 2
-        monkeypatch.setattr("matchbound.counting.cluster.MOST_SENT", 1)
-        tally_embeddings(other, THRESHOLDS, RunOptions(executor=there))
-        assert len(there._sent) <= 2
-        tally_embeddings(data, THRESHOLDS, RunOptions(executor=there))
-        assert large.count(data.vectors.nbytes) == 3
+        for seed in range(10, 15):  # more than are kept
+            counted(clustered(9000, 4, seed), executor=there)
+        assert large.count(data.vectors.nbytes) == 6
+        counted(data, executor=there)
+        assert large.count(data.vectors.nbytes) == 7
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -505,16 +400,11 @@ def test_a_scheduler_that_dies_is_told_and_costs_what_was_not_saved(cluster: Any
         if done > total // 2:
             cluster.close()
 
+    there = DaskExecutor(cluster.scheduler_address)
     with pytest.raises(MatchboundError, match="connection to the Dask scheduler was lost"):
-        tally_embeddings(
-            data,
-            THRESHOLDS,
-            RunOptions(
-                executor=DaskExecutor(cluster.scheduler_address), progress=kill, checkpoint=path, checkpoint_every=0.0
-            ),
-        )
+        counted(data, executor=there, progress=kill, checkpoint=path, checkpoint_every=0.0)
     assert os.listdir(tmp_path) == ["run.npz"]
-    assert_same(tally_embeddings(data, THRESHOLDS, RunOptions(checkpoint=path)), tally_embeddings(data, THRESHOLDS))
+    assert_same(counted(data, checkpoint=path), counted(data))
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -568,35 +458,3 @@ def test_a_job_travels_as_its_data(prune: Any) -> None:
     np.testing.assert_array_equal(here[0].partial.impostor, here[1].partial.impostor)
     np.testing.assert_array_equal(here[0].partial.genuine, here[1].partial.genuine)
     assert here[0].partial.impostor.any()
-
-
-@pytest.mark.parametrize(("n", "count"), [(1, 24), (7, 24), (100, 24), (2048, 24), (2048, 1)])
-def test_chunks_for_a_cluster(n: int, count: int) -> None:
-    """Every block once, none large, and early and late blocks in each."""
-    chunks = _split(list(range(n)), count)
-    assert sorted(block for chunk in chunks for block in chunk) == list(range(n))
-    assert max(map(len, chunks)) <= -(-n // count)
-    if n > 1000 and count > 1:
-        assert all(max(chunk) - min(chunk) > n / 2 for chunk in chunks)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_every_call_gives_the_same_on_a_cluster(cluster: Any) -> None:
-    distributed = pytest.importorskip("distributed")
-    rng = np.random.default_rng(2)
-    who = np.repeat(np.arange(60), 5)
-    names, centre = [f"i{k}" for k in range(300)], rng.normal(size=(60, 16))[who]
-    one = mb.Embeddings(centre + rng.normal(size=(300, 16)), who, instance=names, group=np.where(who % 2, "f", "m"))
-    two = mb.Embeddings(centre + 1.3 * rng.normal(size=(300, 16)), who, instance=names)
-    calls: dict[str, Any] = {
-        "roc": lambda how: mb.roc(one, executor=how).eer().estimate,
-        "compare": lambda how: mb.compare(one, two, threshold=0.5, executor=how).far.interval(),
-        "compare_all": lambda how: str(mb.compare_all({"a": one, "b": two}, threshold=0.5, executor=how)),
-        "by_group": lambda how: str(mb.by_group(one, 0.5, executor=how)),
-        "search": lambda how: str(mb.search(one, two, executor=how)),
-        "make_report": lambda how: str(mb.make_report(one, threshold=0.5, executor=how)),
-    }
-    with distributed.Client(cluster) as client:
-        there = DaskExecutor(client)
-        for name, call in calls.items():
-            assert call(there) == call(None), name

@@ -92,8 +92,9 @@ def test_every_call_tells_how_far_it_is(call: str) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("verb", ["evaluate", "compare", "groups", "report", "identify"])
-def test_every_verb_runs_on_a_cluster(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    distributed = pytest.importorskip("distributed")
+def test_every_verb_runs_on_a_cluster(
+    verb: str, cluster: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     files = [str(tmp_path / f"{name}.npz") for name in ("a", "b")]
     for file, data in zip(files, (people(1), people(2)), strict=True):
         np.savez(file, embeddings=data.vectors, identity=data.codes, group=np.asarray(data.group)[data.codes])
@@ -106,10 +107,7 @@ def test_every_verb_runs_on_a_cluster(verb: str, tmp_path: Path, capsys: pytest.
     }[verb]
     assert main([*words, "-q"]) == 0
     here = capsys.readouterr().out
-    with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, silence_logs=50, protocol="tcp"
-    ) as cluster:
-        assert main([*words, "-q", "--dask", cluster.scheduler_address]) == 0
+    assert main([*words, "-q", "--dask", cluster.scheduler_address]) == 0
     there = capsys.readouterr().out
     assert there.count("\n") == here.count("\n")
     if verb != "report":  # what made it says where it ran

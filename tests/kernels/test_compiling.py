@@ -9,12 +9,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import matchbound
-from matchbound import kernels
-from matchbound.cli import main
 
 ONE = """
 from matchbound.kernels.compiling import compiled
@@ -46,22 +45,24 @@ def package(tmp_path: Path) -> Path:
     return folder
 
 
-def ask(package: Path, x: str = "1", cache: Path | None = None, room: int | None = None) -> str:
-    """What the kernel gives in a process of its own, and how often it came from the cache."""
-    env = {**os.environ, "PYTHONPATH": str(package)}
-    env.pop("NUMBA_CACHE_DIR", None)
-    if cache is not None:
-        env["NUMBA_CACHE_DIR"] = str(cache)
+def run(package: Path, code: str, cache: Path | None = None, room: int | None = None) -> Any:
+    """A process of its own, where no file may pass `room` bytes."""
+    env = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    env |= {"PYTHONPATH": str(package)} | ({} if cache is None else {"NUMBA_CACHE_DIR": str(cache)})
 
     def limit() -> None:
         if room is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
 
-    done = subprocess.run(
-        [sys.executable, "-c", ASK.format(x=x)], env=env, capture_output=True, text=True, check=False, preexec_fn=limit
-    )
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False, preexec_fn=limit)
+
+
+def ask(package: Path, x: str = "1", cache: Path | None = None, room: int | None = None) -> str:
+    """What the kernel gives in a process of its own, and how often it came from the cache."""
+    done = run(package, ASK.format(x=x), cache, room)
     assert done.stderr == ""
-    return done.stdout.strip()
+    return str(done.stdout).strip()
 
 
 def test_kept_until_any_source_changes(package: Path) -> None:
@@ -115,8 +116,8 @@ def test_one_wrong_bit_anywhere_is_noticed(package: Path) -> None:
     assert ask(package) == "11 1"
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no rights here")
-def test_files_that_others_can_write_are_not_loaded(package: Path) -> None:
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owner here")
+def test_files_that_are_not_of_this_user_alone_are_not_loaded(package: Path) -> None:
     assert ask(package) == "11 0"
     for mode in (0o602, 0o620, 0o666):
         for path in kept_files(package):
@@ -124,19 +125,17 @@ def test_files_that_others_can_write_are_not_loaded(package: Path) -> None:
             path.chmod(mode)
         assert ask(package) == "11 0"  # and the file that was written in their place is this user's alone
     assert ask(package) == "11 1"
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owner here")
-def test_files_of_another_user_are_not_loaded(package: Path) -> None:
-    assert ask(package) == "11 0"
     (package / "sitecustomize.py").write_text("import os\nother = os.geteuid() + 1\nos.geteuid = lambda: other\n")
     assert ask(package) == "11 0"
 
 
-def test_no_room_for_the_cache(package: Path, tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
+def test_no_cache_can_be_written(package: Path, tmp_path: Path) -> None:
+    """For want of room, or because neither the package nor a home can be written."""
+    cache, file = tmp_path / "cache", tmp_path / "file"
     assert ask(package, cache=cache, room=500) == "11 0"
     assert [path for path in cache.rglob("*") if path.is_file()] == []
+    file.write_text("")
+    assert ask(package, cache=file / "cache") == "11 0"
 
 
 KILLED = """
@@ -156,8 +155,7 @@ one(1)
 def test_a_process_that_is_killed_leaves_no_kernel(package: Path, tmp_path: Path) -> None:
     """Killed when a kernel is written, just before it has its name; half a file goes with the next sources."""
     cache = tmp_path / "cache"
-    env = {**os.environ, "PYTHONPATH": str(package), "NUMBA_CACHE_DIR": str(cache)}
-    done = subprocess.run([sys.executable, "-c", KILLED], env=env, capture_output=True, text=True, check=False)
+    done = run(package, KILLED, cache)
     assert done.returncode == -9, done.stderr
     assert {path.suffix for path in cache.rglob("*first*") if path.is_file()} == {".part"}
     assert ask(package, cache=cache) == "11 0"
@@ -165,13 +163,6 @@ def test_a_process_that_is_killed_leaves_no_kernel(package: Path, tmp_path: Path
     (package / "matchbound" / "kernels" / "second.py").write_text(TWO.format(value=20))
     assert ask(package, cache=cache) == "21 0"
     assert {path.suffix for path in cache.rglob("*first*") if path.is_file()} == {".nbc"}
-
-
-def test_no_folder_for_the_cache(package: Path, tmp_path: Path) -> None:
-    """Neither the package nor a home can be written."""
-    file = tmp_path / "file"
-    file.write_text("")
-    assert ask(package, cache=file / "cache") == "11 0"
 
 
 @pytest.mark.parametrize("quiet", [False, True])
@@ -187,17 +178,14 @@ def test_says_once_that_it_compiles(quiet: bool, package: Path) -> None:
         "one(1); one(2.5)\n"
         "sys.stdout.write(sys.stderr.getvalue())\n"
     )
-    env = {**os.environ, "PYTHONPATH": str(package)}
-    said = subprocess.run([sys.executable, "-c", ask_twice], env=env, capture_output=True, text=True, check=True)
     line = "matchbound: compiling its kernels for this processor; later runs start at once\n"
-    assert said.stdout == ("" if quiet else line)
-    again = subprocess.run([sys.executable, "-c", ask_twice], env=env, capture_output=True, text=True, check=True)
-    assert again.stdout == ""
+    assert run(package, ask_twice).stdout == ("" if quiet else line)
+    assert run(package, ask_twice).stdout == ""
 
 
-def test_quiet_commands_do_not_speak_of_compiling(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(kernels, "tell_of_compiling", True)
+def test_quiet_commands_do_not_speak_of_compiling(package: Path, tmp_path: Path) -> None:
     table = tmp_path / "scores.csv"
     table.write_text("id_a,id_b,score\na,a,0.9\na,b,0.1\nb,b,0.8\n")
-    main(["evaluate", str(table), "--threshold", "0.5", "--quiet"])
-    assert not kernels.tell_of_compiling
+    command = ["evaluate", str(table), "--threshold", "0.5", "--quiet", "--output", str(tmp_path / "rates.json")]
+    code = f"from matchbound import cli, kernels; cli.main({command}); print(kernels.tell_of_compiling)"
+    assert run(package, code).stdout == "False\n"

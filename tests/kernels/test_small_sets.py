@@ -1,14 +1,10 @@
-"""Small sets of embeddings are counted without blocks: the counts are those of a loop and of the blocks."""
+"""Small sets of embeddings are counted without blocks; that they are counted right is in test_allpairs."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from test_allpairs import assert_equal, random_embeddings, some_thresholds
+from test_allpairs import random_embeddings
 
 import matchbound as mb
 from matchbound.counting.recount import OfScoredEmbeddings
@@ -17,25 +13,6 @@ from matchbound.counting.sources import recount_of
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
 from matchbound.results.latent import MOST_IDENTITIES, MOST_ROWS
-from naive_scale import tally_by_loop
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    n=st.integers(2, 60),
-    similarity=st.sampled_from(["cosine", "dot", "euclidean"]),
-    dtype=st.sampled_from([np.float16, np.float32, np.float64]),
-    count=st.sampled_from([1, 2, 50]),
-    pairs=st.booleans(),
-)
-def test_counts_equal_a_loop(seed: int, n: int, similarity: Any, dtype: Any, count: int, pairs: bool) -> None:
-    rng = np.random.default_rng(seed)
-    data = random_embeddings(rng, similarity, dtype, n=n)
-    thresholds = some_thresholds(rng, data, count)
-    tally = OfScoredEmbeddings(data).tally(thresholds, pairs=pairs)
-    np.testing.assert_array_equal(tally.thresholds, thresholds)
-    assert_equal(tally, tally_by_loop(data, thresholds), pairs=pairs)
 
 
 def test_a_small_set_is_one_step() -> None:
