@@ -151,6 +151,14 @@ def test_scores_are_joined_by_name(scores: list[tuple[str, str, str]], wanted: l
     assert told(lambda: lists.read_kaldi([keys, listed], Options()).score.tolist()) == expected
 
 
+@pytest.mark.parametrize("missing", ["error", "reject"])
+def test_scores_with_the_names_in_the_other_order_are_not_missing(missing: str, tmp_path: Path) -> None:
+    (tmp_path / "trials").write_text("1 p/a p/b\n0 p/a q/c\n1 q/c q/d\n")
+    (tmp_path / "scores").write_text("p/a p/b 0.9\nq/c p/a 0.1\nq/d q/c 0.8\n")
+    with pytest.raises(mb.DataError, match=r"line 2: .*scores has q/c p/a, in the other order \(2 of 3 trials\)"):
+        mb.read([tmp_path / "trials", tmp_path / "scores"], reader="voxceleb", missing=missing)
+
+
 def test_sides_of_segments(tmp_path: Path) -> None:
     """Sides differ in case only, in a key of several blocks; the names are those of the first lines."""
     (tmp_path / "key").write_text("m,s,A,target\nm,s,b,nontarget\nn,t,a,target\nm,s,a,target\n")

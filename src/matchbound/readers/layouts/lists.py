@@ -168,6 +168,13 @@ def join_scores(trials: Table, scores: Table, may_miss: bool) -> FloatArray:
         )
     found: FloatArray = value[wanted]
     lost = np.flatnonzero(np.isnan(found))
+    turned = lost[np.isin(second[lost] * width + first[lost], a * width + b)]
+    if turned.size:
+        row = int(turned[0])
+        raise DataError(
+            f"{trials.where(row)}: {scores.source} has {plainly(names[second[row]])} {plainly(names[first[row]])}, in "
+            f"the other order ({turned.size} of {found.size} trials); exchange the columns of its names there"
+        )
     if lost.size and not may_miss:
         row = int(lost[0])
         raise DataError(
