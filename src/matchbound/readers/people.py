@@ -77,9 +77,7 @@ def read_failures(path: str | os.PathLike[str]) -> Failures:
         return Failures(people, yes > 0)
     mixed = np.flatnonzero((yes > 0) & (yes < rows))
     if mixed.size:
-        raise DataError(
-            f"{table.source}: identity {plainly(people[mixed[0]])} is enrolled in some rows and not in others"
-        )
+        raise DataError(f"{table.source}: identity {plainly(people[mixed[0]])} is enrolled in some rows, not in others")
     acquired, tried = _truths(table, columns["acquired"], True)  # rows without an attempt say who tried to enrol
     tries, samples = (np.bincount(codes[which], minlength=people.size) for which in (tried, tried & acquired))
     return Failures(people, yes > 0, tries, samples)

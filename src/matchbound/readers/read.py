@@ -311,9 +311,7 @@ def _paths(path: Any) -> list[AnyPath]:
     paths = [path] if isinstance(path, (str, os.PathLike)) else path
     if isinstance(paths, Sequence) and paths and all(isinstance(p, (str, os.PathLike)) for p in paths):
         return [local_path(p) for p in paths]
-    raise UsageError(
-        f"path must be a file, a directory, '-', a data frame, or a list of files; got {type(path).__name__}"
-    )
+    raise UsageError(f"path must be a file, a directory, '-', a data frame or several files; got {type(path).__name__}")
 
 
 def _bytes(value: Any) -> int | None:

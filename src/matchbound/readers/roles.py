@@ -179,9 +179,7 @@ class _Columns:
             self.by_plain.setdefault(plain(name), []).append(name)
         self.given: dict[str, str] = {}
         if not isinstance(columns, Mapping):
-            raise UsageError(
-                f"columns must say which column plays which part, as in {{'score': 'points'}}; got {columns!r}"
-            )
+            raise UsageError(f"columns must say which column is which, as in {{'score': 'points'}}; got {columns!r}")
         absent = []
         for role, asked in columns.items():
             if role not in ROLES:
@@ -280,10 +278,8 @@ class _Columns:
         if group is not None:
             found = self.side_columns([plain(group)])
             if len(found) > 1:
-                each = _list([a for a, _ in found])
-                raise DataError(
-                    f"{self.source}: {each} could each be the group; give {argument('columns.group_a', ...)}"
-                )
+                each = f"{self.source}: {_list([a for a, _ in found])}"
+                raise DataError(f"{each} could each be the group; give {argument('columns.group_a', ...)}")
             groups = found[0] if found else self.group_of_side(self.spelled(group, " to group by"))
         return PairRoles(
             score,
@@ -361,8 +357,7 @@ class _Columns:
         weights = self.called((*WORDS["weight"], *(side for pair in _spellings(WORDS["weight"]) for side in pair)))
         unused, notes = [name for name in weights if name not in used], []
         if unused:
-            were = f"{_list(unused)} {'was' if len(unused) == 1 else 'were'}"
-            text = f"{were} not used: every comparison counts alike, whatever its weight or quality"
+            text = f"{_unused(unused)}: every comparison counts alike, whatever its weight or quality"
             notes.append(Note("unused-column", text))
         if not isinstance(roles, PairRoles) or roles.instances or (roles.ids and roles.truths) or roles.cluster:
             return notes
@@ -370,14 +365,11 @@ class _Columns:
         rest = [name for name in self.names if plain(name) not in known and name not in (*used, *unused)]
         strange = [name for name in rest if self.group_of_side(name) == (name, name)]
         if strange:
-            text = f"{_list(strange, 3)} {'was' if len(strange) == 1 else 'were'} not used"
+            why = f"if comparisons of one {strange[0]!r} may be dependent"
             if roles.ids:
-                remedy = f"if a column says which are genuine, give {argument('columns.genuine', strange[0])}"
-                text = f"{text}: comparisons of one identity are genuine; {remedy}"
-            else:
-                remedy = f"give {argument('columns.cluster', strange[0])}"
-                text = f"{text}: if comparisons of one {strange[0]!r} may be dependent, {remedy}"
-            notes.append(Note("unused-column", text))
+                why = "comparisons of one identity are genuine; if a column says which are genuine"
+            remedy = argument("columns.genuine" if roles.ids else "columns.cluster", strange[0])
+            notes.append(Note("unused-column", f"{_unused(strange, 3)}: {why}, give {remedy}"))
         return notes
 
     def missing(self) -> tuple[str, str]:
@@ -414,6 +406,10 @@ def _taken(chosen: str, rest: Sequence[str], what: str) -> list[Note]:
     if not others:
         return []
     return [Note("column-chosen", f"the column {chosen!r} was read as the {what}, and {_list(others, 3)} was not used")]
+
+
+def _unused(names: Sequence[str], most: int = 8) -> str:
+    return f"{_list(names, most)} {'was' if len(names) == 1 else 'were'} not used"
 
 
 def _list(names: Sequence[str], most: int = 8) -> str:

@@ -416,11 +416,9 @@ def vector_type(schema: Any, roles: RowRoles, source: str) -> np.dtype[Any]:
         return np.dtype(np.float32 if small else np.float64)
     kind = schema.field(roles.embedding).type
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    if is_list and pa.types.is_floating(kind.value_type):
-        return np.dtype(f"f{kind.value_type.bit_width // 8}")
-    if is_list and pa.types.is_integer(kind.value_type):
-        return np.dtype(np.float64)
+    number = getattr(kind, "value_type", kind)
+    if number != kind and is_number(number):
+        return np.dtype(f"f{number.bit_width // 8}" if pa.types.is_floating(number) else np.float64)
     raise DataError(f"{source}: the column {roles.embedding!r} holds {kind}; it must hold a list of numbers per row")
 
 

@@ -315,27 +315,20 @@ def numbered_rows(source: Input, layout: Layout) -> Iterator[tuple[int, list[str
             if number > layout.above:
                 yield number, split_line(line, layout.delimiter)
         return
-    begun = [layout.above]
+    taken: list[int] = []  # the lines of the row at hand: a quote may go over several
 
     def texts() -> Iterator[str]:
         for number, line in source.lines():
             if number > layout.above and line:
-                begun.append(number)
+                taken.append(number)
                 yield line
 
-    reader = csv.reader(texts(), delimiter=layout.delimiter or ",", strict=True)
-    done = 1
-    while True:
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise DataError(
-                f"{source.name}, line {begun[min(done, len(begun) - 1)]}: {error}; is a quote not closed?"
-            ) from None
-        yield begun[min(done, len(begun) - 1)], row
-        done = len(begun)
+    try:
+        for row in csv.reader(texts(), delimiter=layout.delimiter or ",", strict=True):
+            yield taken[0], row
+            taken.clear()
+    except csv.Error as error:
+        raise DataError(f"{source.name}, line {taken[0]}: {error}; is a quote not closed?") from None
 
 
 def diagnose(source: Input, layout: Layout) -> None:

@@ -136,9 +136,7 @@ def load_scores(source: Input, rows: int, of: str, may_miss: bool = False) -> Fl
         if values.ndim == 2 and 1 in values.shape:
             values = values.reshape(-1)
         if values.ndim != 1 or values.dtype.kind not in "iuf":
-            raise DataError(
-                f"{source.name} holds {values.dtype} of shape {values.shape}; give one score per comparison"
-            )
+            raise DataError(f"{source.name} holds {values.dtype} of shape {values.shape}; give a score per comparison")
         scores = values.astype(np.float64)
         check_finite(scores, lambda row: f"{source.name}, row {row}: the score is", may_miss=may_miss)
     else:

@@ -67,9 +67,7 @@ def read_splink(inputs: Sequence[Input | Table], options: Options) -> Comparison
     unit = ""
     if chosen == SCORES[0]:
         instead = f"; give {argument('score', others[0])} to use probabilities" if others else ""
-        unit = (
-            f": a threshold is a match weight, and a probability of 0.9 is a weight of 3.17, log2(0.9 / 0.1){instead}"
-        )
+        unit = f": a threshold is a match weight, and a probability of 0.9 is log2(0.9 / 0.1) = 3.17{instead}"
     notes = [Note("column-chosen", f"the column {chosen!r} was read as the score{unused}{unit}")]
     values = table.numbers(chosen, may_miss=options.missing != "error")
     if options.missing != "error":
@@ -149,11 +147,8 @@ def _clustered(table: Table, clusters: Table, values: FloatArray, options: Optio
                 notes.insert(0, Note("within-datasets", text))
         if one.size:
             worst = rejected_score(values, distance)
-            text = (
-                f"{one.size} true pairs were not proposed by blocking: they count as misses, with a score of "
-                f"{worst:g}, beyond all others"
-            )
-            notes.insert(0, Note("not-proposed", text))
+            text = f"they count as misses, with a score of {worst:g}, beyond all others"
+            notes.insert(0, Note("not-proposed", f"{one.size} true pairs were not proposed by blocking: {text}"))
             a, b = np.concatenate([a, one]), np.concatenate([b, other])
             values = np.concatenate([values, np.full(one.size, worst)])
     identities, (left, right) = merge(Coded(labels, entity[a]), Coded(labels, entity[b]))

@@ -42,9 +42,7 @@ def read_kaldi_ark(inputs: Sequence[Input], options: Options) -> Embeddings:
     vectors: list[FloatArray] = []
     for name, vector in _vectors(source):
         if vectors and vector.size != vectors[0].size:
-            raise DataError(
-                f"{source.name}: {plainly(name)} has {vector.size} numbers, and those before have {vectors[0].size}"
-            )
+            raise DataError(f"{source.name}: {plainly(name)} has {vector.size} numbers, others {vectors[0].size}")
         names.append(name)
         vectors.append(vector)
     if not names:
@@ -79,19 +77,12 @@ def read_matrix(inputs: Sequence[Input], options: Options) -> Comparisons:
     notes = rows.notes("the labels")
     if column_labels is None:
         if matrix.shape[0] != matrix.shape[1]:
-            raise DataError(
-                f"{source.name} has shape {matrix.shape}; a matrix that is not square needs column labels as well"
-            )
+            raise DataError(f"{source.name} has shape {matrix.shape}; what is not square needs column labels as well")
         first, second = np.triu_indices(matrix.shape[0], k=1)
         score, other = _finite(source.name, matrix, first, second), _finite(source.name, matrix, second, first)
         if not np.allclose(score, other, rtol=1e-5, atol=1e-8):
-            notes.append(
-                Note(
-                    "asymmetric",
-                    "the matrix is not symmetric: each pair of instances is compared twice, once in either order, and "
-                    "both scores are kept",
-                )
-            )
+            text = "each pair of instances is compared twice, once in either order, and both scores are kept"
+            notes.append(Note("asymmetric", f"the matrix is not symmetric: {text}"))
             first, second = np.concatenate([first, second]), np.concatenate([second, first])
             score = np.concatenate([score, other])
         place = second
