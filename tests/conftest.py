@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,6 +58,11 @@ def golden_expected() -> dict[str, Any]:
     with open(DATA / "expected.json") as stream:
         expected: dict[str, Any] = json.load(stream)
     return expected
+
+
+def run_words(words: list[str], timeout: float = 240, **options: Any) -> subprocess.CompletedProcess[str]:
+    """A command of its own, to its end, with what it printed as text."""
+    return subprocess.run(words, capture_output=True, text=True, timeout=timeout, check=False, **options)
 
 
 def run_json(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> dict[str, Any]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from conftest import run_words
 from matchbound.data.example import scores_files
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,15 +46,8 @@ def project(tmp_path: Path) -> Path:
 
 def test_the_fixture_gates_a_project(project: Path) -> None:
     (project / "test_release.py").write_text(PROJECT)
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "matchbound.pytest_plugin", "-p", "no:cacheprovider"],
-        cwd=project,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-    )
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "matchbound.pytest_plugin", "-p", "no:cacheprovider"]
+    done = run_words(words, cwd=project, env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
     assert "3 failed, 2 passed" in done.stdout, done.stdout + done.stderr
     assert "far < 1%: not shown." in done.stdout
     assert "far < 0.001%: refuted." in done.stdout
@@ -74,24 +67,12 @@ def steps() -> list[dict[str, Any]]:
 def test_the_action_judges_claims(claims: str, code: int, project: Path) -> None:
     (step,) = (step for step in steps() if step.get("name") == "Judge the claims")
     (project / "scores.csv").rename(project / "my scores.csv")
-    given = {
-        "FILES": "my scores.csv\n",
-        "CLAIMS": claims,
-        "THRESHOLD": "0.5",
-        "OPTIONS": "--title\n$(touch hacked)",
-        "REPORT": "report.html",
-    }
+    given = {"FILES": "my scores.csv\n", "CLAIMS": claims, "THRESHOLD": "0.5", "REPORT": "report.html"}
+    given["OPTIONS"] = "--title\n$(touch hacked)"
     assert set(given) == set(step["env"])
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    done = subprocess.run(
-        ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]],
-        cwd=project,
-        env={**os.environ, **given, "PATH": path},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    words = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]]
+    done = run_words(words, cwd=project, env={**os.environ, **given, "PATH": path})
     assert done.returncode == code, done.stderr
     report = project / "report.html"
     assert (report.exists() and "$(touch hacked)" in report.read_text()) == (code != 2)

@@ -8,7 +8,6 @@ import importlib
 import inspect
 import pkgutil
 import re
-import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from typing import Any
 import pytest
 
 import matchbound as mb
+from conftest import run_words
 from matchbound import results
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,8 +70,7 @@ def test_the_surface_is_small_and_every_name_is_listed_once() -> None:
 def test_neither_the_import_nor_a_small_table_brings_anything_heavy(then: str) -> None:
     code = f"import sys, warnings, matchbound as mb; warnings.simplefilter('ignore'); {then}\n"
     code += f"print([name for name in {HEAVY!r} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert run_words([sys.executable, "-c", code]).stdout.strip() == "[]"
 
 
 def test_a_name_that_is_elsewhere_is_pointed_to() -> None:

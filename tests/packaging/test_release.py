@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 import matchbound as mb
+from conftest import run_words
 
 ROOT = Path(__file__).resolve().parents[2]
 MISSING = [name for name in ("build", "hatchling", "pip") if importlib.util.find_spec(name) is None]
@@ -33,8 +34,7 @@ pytestmark = [
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the wheel and the source distribution."""
     folder = tmp_path_factory.mktemp("dist")
-    words = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=240, check=False)
+    done = run_words([sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)])
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
 
@@ -58,10 +58,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(installed: Path, *words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """In the environment, with nothing on the path: no compiler, no git, nothing of this checkout."""
     environment = {"PATH": "/nonexistent", "HOME": str(cwd), "PYTHONPATH": sysconfig.get_path("purelib")}
-    program = str(installed / "bin" / words[0])
-    return subprocess.run(
-        [program, *words[1:]], capture_output=True, text=True, timeout=240, cwd=cwd, env=environment, check=False
-    )
+    return run_words([str(installed / "bin" / words[0]), *words[1:]], cwd=cwd, env=environment)
 
 
 def test_contents_of_the_wheel(wheel: Path) -> None:
@@ -85,15 +82,8 @@ def test_contents_of_the_source_distribution(built: Path) -> None:
     (found,) = built.glob("*.tar.gz")
     with tarfile.open(found) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    for needed in (
-        "pyproject.toml",
-        "README.md",
-        "LICENSE",
-        "src/matchbound/py.typed",
-        "tests/conftest.py",
-        "fuzz/run.py",
-    ):
-        assert needed in names, needed
+    assert names.issuperset({"pyproject.toml", "README.md", "LICENSE", "src/matchbound/py.typed", "fuzz/run.py"})
+    assert "tests/conftest.py" in names
     assert not any(part.startswith(".venv") or "__pycache__" in part for name in names for part in name.split("/"))
 
 
@@ -144,14 +134,7 @@ def test_types_are_seen_from_outside(installed: Path, tmp_path: Path) -> None:
     """Of the package alone: the types of numpy are not read, which takes most of the time."""
     (tmp_path / "user.py").write_text(USER)
     words = [sys.executable, "-m", "mypy", "--strict", "--python-executable", str(installed / "bin" / "python")]
-    done = subprocess.run(
-        [*words, "--cache-dir", str(tmp_path / "cache"), "user.py"],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        cwd=tmp_path,
-        check=False,
-    )
+    done = run_words([*words, "--cache-dir", str(tmp_path / "cache"), "user.py"], cwd=tmp_path)
     shown = re.findall(r'Revealed type is "([^"]+)"', done.stdout)
     kinds = [kind.replace("builtins.", "").rpartition(".")[2] for kind in shown]
     assert kinds == ["float", "float", "ErrorRatesSeries", "RocCurve"], done.stdout

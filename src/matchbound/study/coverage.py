@@ -426,7 +426,7 @@ def coverage_study(
         most = population.n_identities
     else:
         raise UsageError(f"source must be a SyntheticModel, Embeddings or Comparisons; got {type(source).__name__}")
-    if most is not None and max(counts) > most:
+    if most is not None and max(counts, default=0) > most:
         raise UsageError(f"G: the half to draw from has {most} identities; {max(counts)} were asked for")
     setups = [Setup(Sampler(population, count), cells, chosen, nominal, int(n_resamples), seed) for count in counts]
     checkpoints = [_checkpoint(resume, setup, several=len(counts) > 1) for setup in setups]
