@@ -57,12 +57,17 @@ def test_what_scripts_import_is_there(folder: str) -> None:
 
 
 def test_names_in_pages_are_there() -> None:
-    """Dotted names such as ``matchbound.stats.variance.plug_in``, wherever a page names one."""
+    """Dotted names such as ``matchbound.stats.variance.plug_in`` and files of tests and scripts, in every page."""
+    scripts = {path.name for folder in ("tests", "studies", "fuzz") for path in (ROOT / folder).rglob("*.py")}
     missing = []
     for page in [*sorted((ROOT / "docs").rglob("*.md")), *ROOT.glob("*.md")]:
-        for name in re.findall(r"\bmatchbound(?:\.\w+)+", page.read_text("utf-8")):
+        text = page.read_text("utf-8")
+        for name in re.findall(r"\bmatchbound(?:\.\w+)+", text):
             try:
                 pkgutil.resolve_name(name)
             except (ImportError, AttributeError):
                 missing.append(f"{page.name}: {name}")
+        for folder, name in re.findall(r"((?:tests|studies|fuzz)/(?:\w+/)*)?(\w+\.py)\b", text):
+            if not (ROOT / folder / name).exists() if folder else name.startswith("test_") and name not in scripts:
+                missing.append(f"{page.name}: {folder}{name}")
     assert missing == []
