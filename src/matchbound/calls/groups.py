@@ -77,10 +77,10 @@ def by_group(
     """
     if (threshold is None) == (far is None):
         raise UsageError("give one of threshold= or far=")
-    if people is None and not isinstance(data, Comparisons | Embeddings | ScoreFile):
-        columns = [group] if isinstance(group, str) else group
-        if isinstance(columns, list | tuple) and columns and all(isinstance(name, str) for name in columns):
-            data, group = with_groups(partial(read, data), columns)
+    columns = [group] if isinstance(group, str) else group
+    are_names = isinstance(columns, list | tuple) and columns and all(isinstance(name, str) for name in columns)
+    if people is None and are_names and not isinstance(data, Comparisons | Embeddings | ScoreFile):
+        data, group = with_groups(partial(read, data), columns)
     data = source_of(data)
     if data.kind != "table" and data.without_identities:
         raise DataError(
@@ -89,8 +89,7 @@ def by_group(
         )
     notes = list(data.findings())
     if people is not None:
-        columns = [group] if isinstance(group, str) else list(group or ())
-        group = groups_of(people, columns, None if isinstance(data, ScoreFile) else data.identities)
+        group = groups_of(people, list(columns or ()), None if isinstance(data, ScoreFile) else data.identities)
     elif isinstance(group, str):
         raise UsageError(
             f"group={group!r} names a column; read(..., group={group!r}) takes one of the file itself. Or give "

@@ -55,9 +55,9 @@ def rate_sums(joint: JointTally, metric: str, k: int, u: float = 1.0, v: float =
     """Residuals of u·(rate of A) − v·(rate of B) at the k-th thresholds, of FAR or FRR."""
     a, b = joint.a.part(metric), joint.b.part(metric)
     m = a.comparisons.astype(np.float64)
-    n = float(m.sum()) / a.ends
+    n = a.total
     d = u * a.errors[k] - v * b.errors[k]
-    shift = float(d.sum()) / float(m.sum())
+    shift = float(d.sum()) / (n * a.ends)
     moved, none = (d - shift * m) / n, np.zeros(m.size)
     if not (isinstance(a, ImpostorTally) and isinstance(b, ImpostorTally)):
         return DyadicSums(moved, none, 0.0)
@@ -217,8 +217,7 @@ class JointSums:
     def rates(self, kind: str) -> tuple[float, float]:
         """Softened rates of A and of B, neither 0 nor 1."""
         one, two = self.joint.a.part(kind), self.joint.b.part(kind)
-        total = float(one.comparisons.sum()) / one.ends
-        a, b = (softened(float(part.errors[self.k].sum()) / part.ends, total) for part in (one, two))
+        a, b = (softened(float(part.errors[self.k].sum()) / part.ends, one.total) for part in (one, two))
         return a, b
 
     def binomial(self, u: float = 1.0, v: float = 1.0, *, identities: bool = False) -> float:
@@ -226,11 +225,7 @@ class JointSums:
         total = 0.0
         for kind, (one, two) in self.shares.items():
             (a, b), part = self.rates(kind), self.joint.a.part(kind)
-            n = (
-                max(float(part.taking_part // part.ends), 1.0)
-                if identities
-                else float(part.comparisons.sum()) / part.ends
-            )
+            n = max(part.taking_part // part.ends, 1) if identities else part.total
             total += ((u * one) ** 2 * a * (1.0 - a) + (v * two) ** 2 * b * (1.0 - b)) / n
         return total
 

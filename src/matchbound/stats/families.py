@@ -32,7 +32,7 @@ from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.tally import ImpostorTally, JointTally, PairTable, Part
 from matchbound.stats.gaps import GroupMoments, gap_statistic, group_moments, without_leverage
 from matchbound.stats.intervals import ndtr, ndtri
-from matchbound.stats.resampling import block_rng, seed_of
+from matchbound.stats.resampling import in_blocks, seed_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -86,14 +86,9 @@ class Largest:
         return float(values[k]) + (-TIE if rejects_itself else TIE)
 
 
-def largest_of(draw: Callable[[np.random.Generator, int], FloatArray], n_resamples: int, rng: Rng) -> Largest:
-    """Collect draws in blocks: ``draw(rng, size)`` gives `size` of them, each block has its own seed."""
-    seed = seed_of(rng)
-    tops = [
-        draw(block_rng(seed, block), min(BLOCK, n_resamples - block * BLOCK))
-        for block in range(-(-n_resamples // BLOCK))
-    ]
-    return Largest.of(np.concatenate(tops) if tops else np.empty(0))
+def largest_of(draw: Callable[[int, np.random.Generator], FloatArray], n_resamples: int, rng: Rng) -> Largest:
+    """Collect draws in blocks: ``draw(size, rng)`` gives `size` of them, each block has its own seed."""
+    return Largest.of(np.concatenate([np.empty(0), *in_blocks(draw, n_resamples, seed_of(rng), size=BLOCK)]))
 
 
 def gaussian_largest(influence: FloatArray, *, n_resamples: int = 10_000, rng: Rng = 0) -> Largest:
@@ -111,7 +106,7 @@ def gaussian_largest(influence: FloatArray, *, n_resamples: int = 10_000, rng: R
     values, vectors = np.linalg.eigh(rows @ rows.T)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
 
-    def draw(rng: np.random.Generator, size: int) -> FloatArray:
+    def draw(size: int, rng: np.random.Generator) -> FloatArray:
         return np.asarray(np.abs(rng.standard_normal((size, root.shape[0])) @ root).max(axis=1))
 
     return largest_of(draw, n_resamples, rng)
@@ -245,7 +240,7 @@ def _erred(part: Part, k: int) -> PairTable:
 def flipped(terms: SignTerms, factor: float, freedom: float, *, n_resamples: int = 10_000, rng: Rng = 0) -> Largest:
     """Draws of the largest studentised difference when the differences at each place have a random sign."""
 
-    def draw(rng: np.random.Generator, size: int) -> FloatArray:
+    def draw(size: int, rng: np.random.Generator) -> FloatArray:
         xi = rng.standard_normal((size, terms.identities))
         signs = np.where(xi[:, terms.first] + xi[:, terms.second] < 0.0, -1.0, 1.0)
         return terms.largest(signs, factor, freedom)
@@ -325,7 +320,7 @@ def thrown_far(within: Within, *, n_resamples: int = 10_000, rng: Rng = 0) -> La
     if not (within.clumps.size and within.few):
         return None
 
-    def draw(rng: np.random.Generator, size: int) -> FloatArray:
+    def draw(size: int, rng: np.random.Generator) -> FloatArray:
         return largest_gap(thrown_moments(within, *throw(within, rng, size)))
 
     return largest_of(draw, n_resamples, rng)
@@ -398,7 +393,7 @@ def permuted_frr(
         return None
     group, errors, comparisons = group[kept], errors[kept].astype(np.float64), comparisons[kept].astype(np.float64)
 
-    def draw(rng: np.random.Generator, size: int) -> FloatArray:
+    def draw(size: int, rng: np.random.Generator) -> FloatArray:
         order = rng.permuted(np.broadcast_to(np.arange(group.size), (size, group.size)), axis=1)
         return largest_gap(permuted_moments(group, errors[order], comparisons[order]))
 

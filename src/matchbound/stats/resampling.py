@@ -122,13 +122,15 @@ def _form(table: PairTable | AllPairs, size: int) -> Callable[[FloatArray], Floa
     return lambda weights: np.asarray(np.einsum("bi,bi->b", weights @ matrix, weights))
 
 
-def in_blocks(work: Callable[[int, np.random.Generator], T], n_resamples: int, seed: int, workers: int = 1) -> list[T]:
+def in_blocks(
+    work: Callable[[int, np.random.Generator], T], n_resamples: int, seed: int, workers: int = 1, size: int = BLOCK
+) -> list[T]:
     """Run ``work(rows, rng)`` for each block of replicates, in order; the answer does not depend on `workers`."""
 
     def one(block: int) -> T:
-        return work(min(BLOCK, n_resamples - block * BLOCK), block_rng(seed, block))
+        return work(min(size, n_resamples - block * size), block_rng(seed, block))
 
-    blocks = range(-(-n_resamples // BLOCK))
+    blocks = range(-(-n_resamples // size))
     if workers <= 1 or len(blocks) == 1:
         return [one(block) for block in blocks]
     with ThreadPoolExecutor(workers) as pool:

@@ -23,7 +23,7 @@ from matchbound.counts.curve import CurveTally
 from matchbound.stats.curve.rates import AreaTerms, index_at_far
 from matchbound.stats.dyadic import DyadicSums, bias_factors, effective_number
 from matchbound.stats.intervals import effective_n, effective_trials, ndtr, ndtri, t_quantile, wilson, wilson_limits
-from matchbound.stats.resampling import block_rng
+from matchbound.stats.resampling import in_blocks, percentile
 from matchbound.stats.variance import plug_in
 
 # Bandwidth, in probits of FAR, of the straight line whose slope is the curve's slope.
@@ -245,9 +245,8 @@ def _sup_quantile(psi: FloatArray, level: float, n_resamples: int, seed: int) ->
     shape = psi[size > 0.0] / size[size > 0.0, None]
     if not shape.size:
         return 0.0
-    largest = []
-    for block in range(-(-n_resamples // MULTIPLIER_BLOCK)):
-        rows = min(MULTIPLIER_BLOCK, n_resamples - block * MULTIPLIER_BLOCK)
-        draws = block_rng(seed, block).standard_normal((rows, psi.shape[1]))
-        largest.append(np.abs(draws @ shape.T).max(axis=1))
-    return float(np.quantile(np.concatenate(largest), level, method="weibull"))
+
+    def draw(rows: int, rng: np.random.Generator) -> FloatArray:
+        return np.asarray(np.abs(rng.standard_normal((rows, psi.shape[1])) @ shape.T).max(axis=1))
+
+    return percentile(np.concatenate(in_blocks(draw, n_resamples, seed, size=MULTIPLIER_BLOCK)), level)
