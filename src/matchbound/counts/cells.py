@@ -169,22 +169,13 @@ def tally_of_cells(
     for each in (sums.tables, sums.by_level[:, :, None]):  # of exactly so many thresholds → of at least so many
         np.cumsum(each[:, ::-1], axis=1, out=each[:, ::-1])
     (genuine, impostor), (sum_nn, sum_nm) = sums.tables, sums.by_level[:, 1:]
-    return Tally(
-        identities,
-        thresholds,
-        distance,
-        GenuineTally(genuine[0].copy(), at(genuine[0] - genuine[1:])),
-        ImpostorTally(
-            impostor[0].copy(),
-            at(impostor[1:]),
-            2 * sums.squares,
-            at(2 * sum_nm),
-            at(2 * sum_nn),
-            _table(sums.compared, sums.size) if compared or pairs else None,
-            tuple(erred[k] for k in place.tolist()) if pairs else None,
-            np.array(sorted(sums.sizes.items()), dtype=np.int64).reshape(-1, 2).T,
-        ),
-    )
+    moments = 2 * sums.squares, at(2 * sum_nm), at(2 * sum_nn)
+    m_ij = _table(sums.compared, sums.size) if compared or pairs else None
+    n_ij = tuple(erred[k] for k in place.tolist()) if pairs else None
+    sizes = np.array(sorted(sums.sizes.items()), dtype=np.int64).reshape(-1, 2).T
+    within = GenuineTally(genuine[0].copy(), at(genuine[0] - genuine[1:]))
+    between = ImpostorTally(impostor[0].copy(), at(impostor[1:]), *moments, m_ij, n_ij, sizes)
+    return Tally(identities, thresholds, distance, within, between)
 
 
 def whole_pairs(chunks: Iterable[Cells]) -> Iterator[Cells]:

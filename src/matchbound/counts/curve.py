@@ -245,10 +245,7 @@ class SortedCurve(CurveTally):
         return replace(tally, instances=self.instances)
 
     def summed(
-        self,
-        genuine: FloatArray,
-        impostor: FloatArray,
-        weights: tuple[FloatArray, FloatArray] | None = None,
+        self, genuine: FloatArray, impostor: FloatArray, weights: tuple[FloatArray, FloatArray] | None = None
     ) -> tuple[FloatArray, FloatArray, float | None]:
         """As for any curve; `weights` are those of each genuine and of each impostor comparison, strictest first."""
         inside = np.repeat(genuine, np.diff(self.genuine_matches, prepend=0))
@@ -309,16 +306,10 @@ def curve_of_tally(tally: Tally) -> SteppedCurve:
     """The curve at the thresholds of a tally, which run from the strictest to the most lenient."""
     genuine, impostor = tally.genuine, tally.impostor
     both_kinds(int(genuine.comparisons.sum()), int(impostor.comparisons.sum()))
+    errors = impostor.errors.sum(axis=1) // 2, genuine.errors.sum(axis=1)
+    made = genuine.comparisons, impostor.comparisons
     return SteppedCurve(
-        identities=tally.identities,
-        distance=tally.distance,
-        thresholds=tally.thresholds,
-        false_matches=impostor.errors.sum(axis=1) // 2,
-        false_nonmatches=genuine.errors.sum(axis=1),
-        genuine_comparisons=genuine.comparisons,
-        impostor_comparisons=impostor.comparisons,
-        instances=tally.instances,
-        tally=tally,
+        tally.identities, tally.distance, tally.thresholds, *errors, *made, tally.instances, tally=tally
     )
 
 

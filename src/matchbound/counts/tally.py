@@ -173,19 +173,10 @@ class Tally:
 
     def take(self, places: IntArray | slice) -> Tally:
         """The tally at some of its thresholds, by position; a slice looks at the same memory. n_ij is left out."""
-        genuine, impostor = self.genuine, self.impostor
-        return replace(
-            self,
-            thresholds=self.thresholds[places],
-            genuine=replace(genuine, errors=genuine.errors[places]),
-            impostor=replace(
-                impostor,
-                errors=impostor.errors[places],
-                sum_nm=impostor.sum_nm[places],
-                sum_nn=impostor.sum_nn[places],
-                erred=None,
-            ),
-        )
+        genuine = replace(self.genuine, errors=self.genuine.errors[places])
+        taken = {name: getattr(self.impostor, name)[places] for name in ("errors", "sum_nm", "sum_nn")}
+        impostor = replace(self.impostor, **taken, erred=None)
+        return replace(self, thresholds=self.thresholds[places], genuine=genuine, impostor=impostor)
 
     def among(self, members: BoolArray) -> Tally:
         """The comparisons among some identities, of a tally with pairs.
@@ -206,13 +197,10 @@ class Tally:
         erred = tuple(table.taken(used) for table in tables)
         errors = np.array([table.by_identity(size) for table in erred])
         moments = pair_moments(compared, erred, size)
-        return replace(
-            self,
-            identities=self.identities[used],
-            genuine=GenuineTally(self.genuine.comparisons[used], self.genuine.errors[:, used]),
-            impostor=ImpostorTally(compared.by_identity(size), errors, *moments, compared, erred),
-            instances=None if self.instances is None else self.instances[used],
-        )
+        impostor = ImpostorTally(compared.by_identity(size), errors, *moments, compared, erred)
+        genuine = GenuineTally(self.genuine.comparisons[used], self.genuine.errors[:, used])
+        instances = None if self.instances is None else self.instances[used]
+        return replace(self, identities=self.identities[used], genuine=genuine, impostor=impostor, instances=instances)
 
 
 def pair_moments(

@@ -30,6 +30,8 @@ SHARES = np.linspace(0.0, 1.0, 3)
 # Numbers of errors at which limits are found; others are interpolated on the probit scale.
 COUNTS = 12
 NODES = 400
+# Log-likelihood ratios over which rates are integrated, and how far beyond the extreme ones.
+REACH, MARGIN = 10.0, 2.0
 LEAST_RANK = 3
 STEPS = 20
 # Limits of the two rates meet when their probits are as near as this.
@@ -156,27 +158,21 @@ def _probit_of_count(errors: FloatArray, n: float) -> FloatArray:
 
 
 def integrated_limits(
-    tables: Tables,
-    llr: FloatArray,
-    genuine: FloatArray,
-    impostor: FloatArray,
-    *,
-    reach: float = 10.0,
-    margin: float = 2.0,
+    tables: Tables, llr: FloatArray, genuine: FloatArray, impostor: FloatArray
 ) -> tuple[float, float]:
     """Limits of Cllr = (1/2ln2)·[∫FAR(τ)σ(τ)dτ + ∫FRR(τ)σ(−τ)dτ], σ the logistic function.
 
     `genuine` and `impostor` comparisons have each of the finite, increasing log-likelihood ratios; shape (B,) each. The
     latent limits of FAR and FRR at one deviate each stand for the rates at every τ, and share the budget by angles.
-    FAR's integral runs from −reach to the largest impostor ratio + margin and FRR's from the smallest genuine ratio −
-    margin to reach: the upper limit with no error seen does not fall with τ, so that it must end near the extreme
+    FAR's integral runs from −REACH to the largest impostor ratio + MARGIN and FRR's from the smallest genuine ratio −
+    MARGIN to REACH: the upper limit with no error seen does not fall with τ, so that it must end near the extreme
     scores.
     """
 
     def below(count: FloatArray, place: FloatArray) -> FloatArray:
         return np.concatenate([[0.0], np.cumsum(count)])[np.searchsorted(llr, place, side="left")]
 
-    spans = (-reach, float(llr[impostor > 0][-1]) + margin), (float(llr[genuine > 0][0]) - margin, reach)
+    spans = (-REACH, float(llr[impostor > 0][-1]) + MARGIN), (float(llr[genuine > 0][0]) - MARGIN, REACH)
     ends = []
     for far, frr in tables:
         own = _part(far, lambda place: impostor.sum() - below(impostor, place), spans[0], 1.0)

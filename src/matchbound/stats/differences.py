@@ -29,15 +29,7 @@ from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.tally import ImpostorTally, JointTally, join
 from matchbound.stats.dyadic import DyadicSums
 from matchbound.stats.intervals import ndtri
-from matchbound.stats.latent.fit import (
-    Curve,
-    Products,
-    correlations_at,
-    design_of,
-    geometric_ranks,
-    products_of,
-    smooth,
-)
+from matchbound.stats.latent import fit
 from matchbound.stats.latent.model import Design
 from matchbound.stats.latent.probabilities import excess_of_two, implied_correlation, orthant
 from matchbound.stats.variance import unit_tally
@@ -111,7 +103,7 @@ def mover_ratio(a: float, limits_a: Iterable[float], b: float, limits_b: Iterabl
 
 def paired_ranks(comparisons: int, metric: str = "far", n_ranks: int = N_RANKS) -> IntArray:
     """Numbers of errors, the same for both systems, at which they are compared; increasing, about `n_ranks` of them."""
-    ranks = geometric_ranks(POOLS[metric][1] * comparisons, n_ranks)
+    ranks = fit.geometric_ranks(POOLS[metric][1] * comparisons, n_ranks)
     return ranks[(ranks > 0) & (ranks < comparisons)]
 
 
@@ -124,11 +116,11 @@ class DifferenceModel:
     """
 
     design: Design
-    identity: Curve
-    pair: Curve
-    identity_gap: Curve
-    pair_gap: Curve
-    self_gap: Curve
+    identity: fit.Curve
+    pair: fit.Curve
+    identity_gap: fit.Curve
+    pair_gap: fit.Curve
+    self_gap: fit.Curve
 
     def variance(self, a: float, b: float, u: float = 1.0, v: float = 1.0) -> float:
         """V_mod = [N·v₀ + ½WI·K_w + SH·K_s]/N², at least v₀/N; a and b strictly between 0 and 1.
@@ -160,9 +152,9 @@ def fit_difference(joint: JointTally, both: IntArray, metric: str) -> Difference
     - both, shape (K,): J: comparisons on which both systems err.
     """
     one, two = joint.a.part(metric), joint.b.part(metric)
-    design = design_of(one)
+    design = fit.design_of(one)
     n = float(design.comparisons)
-    sums = products_of(one), products_of(two), products_of(one, two, joint.sum_nn)
+    sums = fit.products_of(one), fit.products_of(two), fit.products_of(one, two, joint.sum_nn)
     a, b = sums[0].rate, sums[1].rate
     middle = (a + b) / 2.0
     usable = np.flatnonzero((a > 0.0) & (a < 1.0) & (b > 0.0) & (b < 1.0))
@@ -171,14 +163,14 @@ def fit_difference(joint: JointTally, both: IntArray, metric: str) -> Difference
     z = ndtri(p)
     selves = (n * a * (1.0 - a), n * b * (1.0 - b), both - n * a * b)
 
-    def correlations(products: Products, own: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return correlations_at(design, products.at(kept, p), own[kept])
+    def correlations(products: fit.Products, own: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return fit.correlations_at(design, products.at(kept, p), own[kept])
 
     aa, bb, ab = (correlations(*pair) for pair in zip(sums, selves, strict=True))
     same = implied_correlation(z, np.minimum(both[kept] / n, p - 0.5 / n) - p * p)
 
-    def curve(values: FloatArray, otherwise: float) -> Curve:
-        return smooth(z, values, p * n, POOLS[metric], otherwise)
+    def curve(values: FloatArray, otherwise: float) -> fit.Curve:
+        return fit.smooth(z, values, p * n, POOLS[metric], otherwise)
 
     no_identity = NO_IDENTITY_DATA if metric == "far" else 0.0
     return DifferenceModel(

@@ -302,14 +302,8 @@ def within_groups(parts: Sequence[ImpostorTally], people: FloatArray) -> Within:
         spread = max((r - float((nn - 2.0 * p * nm + p * p * mm).sum())) / sharing / p**2, 0.0)
     present = [x[x > 0.0] for x in m]
     clumps = [part.erred[0].count for part in parts if part.erred is not None]
-    return Within(
-        np.repeat(np.arange(len(m)), [x.size for x in present]),
-        np.concatenate(present),
-        mm / 2.0,
-        people,
-        np.concatenate(clumps).astype(np.float64),
-        spread,
-    )
+    group, clump = np.repeat(np.arange(len(m)), [x.size for x in present]), np.concatenate(clumps).astype(np.float64)
+    return Within(group, np.concatenate(present), mm / 2.0, people, clump, spread)
 
 
 def thrown_far(within: Within, *, n_resamples: int = 10_000, rng: Rng = 0) -> Largest | None:

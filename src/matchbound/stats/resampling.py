@@ -48,13 +48,7 @@ class Scheme:
 
 
 def rate_replicates(
-    part: Part,
-    k: int,
-    scheme: Scheme,
-    n_resamples: int,
-    seed: int,
-    sizes: IntArray,
-    workers: int = 1,
+    part: Part, k: int, scheme: Scheme, n_resamples: int, seed: int, sizes: IntArray, workers: int = 1
 ) -> FloatArray:
     """Bootstrap replicates of the genuine or the impostor rate at threshold k, shape (B,).
 

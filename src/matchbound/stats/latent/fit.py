@@ -87,29 +87,15 @@ def fit_genuine(part: GenuineTally, *, mirrored: bool = False, settings: LatentS
 
 
 def _fit(
-    metric: Metric,
-    part: Part,
-    shown_by: float,
-    every: Part,
-    people: float,
-    mirrored: bool,
-    settings: LatentSettings,
+    metric: Metric, part: Part, shown_by: float, every: Part, people: float, mirrored: bool, settings: LatentSettings
 ) -> LatentModel:
     """Correlations from `part`; what was compared and the sample's own variance from `every`."""
     design = design_of(every)
     if not design.comparisons > 0.0:
         raise DataError(f"{metric}: there are no {'impostor' if metric == 'far' else 'genuine'} comparisons")
-    return LatentModel(
-        metric,
-        design,
-        clusters_of(every),
-        people,
-        pooled(design_of(part), products_of(part), metric, shown_by, mirrored, settings),
-        own_variance(metric, every, people, mirrored),
-        settings,
-        shown_by,
-        mirrored,
-    )
+    correlations = pooled(design_of(part), products_of(part), metric, shown_by, mirrored, settings)
+    own = own_variance(metric, every, people, mirrored)
+    return LatentModel(metric, design, clusters_of(every), people, correlations, own, settings, shown_by, mirrored)
 
 
 def with_own_variance(model: LatentModel, part: Part) -> LatentModel:
