@@ -16,12 +16,6 @@ from matchbound.stats.curve.influence import point_influence
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 
 
-def models(curve: RocCurve, index: int) -> budget.RateModels:
-    fit = curve._models.at(index)
-    r = budget.estimate_correlation(curve.tally, fit.far, curve.far[index], curve.frr[index])
-    return budget.RateModels(fit.far, fit.frr, r)
-
-
 @pytest.fixture(scope="module", params=["population", "population-wolves"])
 def curve(request: pytest.FixtureRequest) -> RocCurve:
     return quiet(golden_table(request.param))
@@ -29,7 +23,7 @@ def curve(request: pytest.FixtureRequest) -> RocCurve:
 
 def test_frr_at_far_equals_the_naive_walk(curve: RocCurve) -> None:
     point = curve.at_far(0.02)
-    pair = models(curve, point.index)
+    pair = point.latent_models()
     deviates = (pair.far.deviate(0.95), pair.frr.deviate(0.95))
     steps = list(zip(curve.tally.false_matches.tolist(), curve.tally.false_nonmatches.tolist(), strict=True))
     low, high = naive.latent_frr_at_far(
@@ -43,7 +37,7 @@ def test_frr_at_far_equals_the_naive_walk(curve: RocCurve) -> None:
 
 def test_eer_equals_the_naive_walk(curve: RocCurve) -> None:
     found = curve.eer()
-    pair = models(curve, found.index)
+    pair = found.latent_models()
     deviates = (pair.far.deviate(0.9), pair.frr.deviate(0.9))
     near = [int(np.searchsorted(curve.far, found.far * factor)) for factor in np.geomspace(0.6, 1.7, 28)]
     steps = [(int(curve.tally.false_matches[k]), int(curve.tally.false_nonmatches[k])) for k in near]
@@ -63,7 +57,7 @@ def test_far_at_frr_and_one_sided_limits(curve: RocCurve) -> None:
 
 
 def test_correlation_is_that_of_the_influences(curve: RocCurve) -> None:
-    pair = models(curve, curve.at_far(0.1).index)
+    pair = curve.at_far(0.1).latent_models()
     far, frr = 0.1, 0.3
     k, h = curve.at_far(far).index, curve.at_frr(frr).index
     rho = point_influence(curve.tally, np.array([k])).far[0]

@@ -19,7 +19,6 @@ from conftest import DATA, golden_table
 from matchbound.counting.recount import rank_scores, tally_comparisons
 from matchbound.counts.tally import AllPairs, GenuineTally
 from matchbound.errors import DataError
-from matchbound.results import latent
 from matchbound.results.roc import limits_at
 from matchbound.stats.latent.fit import (
     clusters_of,
@@ -467,8 +466,8 @@ class TestAroundOneHalf:
         curve = mb.roc(source)
         points = np.flatnonzero((curve.frr > 0.47) & (curve.frr < 0.53))
         points = points[np.diff(curve.frr[points], prepend=1.0) < 0.0]
-        model = latent.fit("frr", curve._models.along, 0, curve.recount, both=True)
-        for upper in (False, True):
+        model = curve.at_frr(0.5).latent_models().frr
+        for upper in (True, False):
             limit = model.limit(curve.tally.false_nonmatches[points], 2.0, upper)
             steps = -np.diff(ndtri(limit)) / -np.diff(ndtri(curve.frr[points]))
             assert steps.min() > 0.0

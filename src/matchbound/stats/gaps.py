@@ -36,6 +36,8 @@ from matchbound.stats.dyadic import DyadicSums, bias_factor, bipartite_variance,
 from matchbound.stats.variance import UnitRate
 
 Values = FloatArray | float
+# From differences or ratios that may be true to t statistics and their degrees of freedom.
+Statistic = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 # A group of this many effective identities has an equal say with both groups together on its own correlations.
 TRUSTED = 50.0
 # An identity is never taken to leave less than this share of a group's comparisons to the others.
@@ -190,11 +192,7 @@ def ratio_limits(a: GroupMoments, b: GroupMoments, tail: float) -> tuple[float, 
 
 
 def _limits(
-    statistic: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
-    tail: float,
-    estimate: float,
-    equal: float,
-    ends: tuple[float, float],
+    statistic: Statistic, tail: float, estimate: float, equal: float, ends: tuple[float, float]
 ) -> tuple[float, float]:
     """Where what is not rejected ends on either side of the estimate."""
     from scipy.special import stdtr

@@ -214,12 +214,12 @@ def _logit(rate: FloatArray) -> FloatArray:
     return np.asarray(np.log(rate) - np.log1p(-rate))
 
 
+# ``gap(x, entries)`` gives the functions of those entries at x; both have one shape.
+Gap = Callable[[FloatArray, IntArray], FloatArray]
+
+
 def solve_decreasing(
-    gap: Callable[[FloatArray, IntArray], FloatArray],
-    near: FloatArray,
-    guess: FloatArray,
-    ends: tuple[float, float],
-    tolerance: float = 1e-9,
+    gap: Gap, near: FloatArray, guess: FloatArray, ends: tuple[float, float], tolerance: float = 1e-9
 ) -> FloatArray:
     """Roots of falling functions, one per entry, by Chandrupatla's method; shape (J,).
 
@@ -228,8 +228,6 @@ def solve_decreasing(
     is taken for the root once the slopes on both of its sides put it within `tolerance`.
     Where there is none, the result is that end. An entry that is found is left alone, so that no root depends on
     the others.
-
-    - gap: ``gap(x, entries)`` gives the functions of those entries at x; both have one shape.
     """
     every = np.arange(near.size)
     a, b = near.copy(), guess.copy()
