@@ -22,13 +22,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import matchbound as mb
 from matchbound.cli.open import in_page_words, make_page
 from matchbound.cli.options import READING
 from matchbound.data.example import audit_file, scores_files
-from matchbound.errors import DataError, UsageError, argument
+from matchbound.errors import DataError, MatchboundError, UsageError, argument
 from matchbound.report import local as server
 from matchbound.report.local import LocalPage, Made, Settings
 from matchbound.show.numbers import percent
@@ -133,7 +134,7 @@ def test_a_file_is_taken_and_reported_on(page: LocalPage) -> None:
     assert (status, answer["names"]) == (200, {"file": ["scores.csv"]})
     (taken,) = page.folder.rglob("*.csv")
     assert taken.read_bytes() == b"abc"
-    settings = {"threshold": "0.5, 0.6", "claim": "far < 1%\nfrr < 5%", "group": "sex", "distance": True}
+    settings = {"threshold": "0.5 0.6", "claim": "far < 1%\nfrr < 5%", "group": "sex", "distance": True}
     assert send(page, "run", json.dumps(settings).encode())[0] == 200
     made = state(page)
     assert (made["stage"], made["report"]) == ("done", 1)
@@ -167,6 +168,8 @@ def test_files_have_roles_and_a_replaced_one_is_removed(page: LocalPage) -> None
     assert send(page, "remove?role=second")[1]["names"] == {"file": ["b.csv"], "people": ["who.csv"]}
     assert sorted(path.name for path in page.folder.rglob("*.csv")) == ["b.csv", "who.csv"]
     assert send(page, "file?role=other&name=x.csv", b"abc")[0] == 400
+    send(page, "file?role=second&name=y.csv", b"abc")
+    send(page, "file?name=b.csv", b"abc")  # it has its own second file, or none
     assert sorted(path.name for path in page.folder.rglob("*.csv")) == ["b.csv", "who.csv"]
 
 
@@ -236,23 +239,37 @@ def test_files_are_removed_at_the_end() -> None:
 
 
 def test_one_report_at_a_time() -> None:
-    begin, end = threading.Event(), threading.Event()
+    begun, end, stopped = threading.Event(), threading.Event(), threading.Event()
 
-    def slow(files: object, settings: Settings, progress: Any) -> Made:
-        progress(3, 4)
-        begin.set()
-        end.wait(20)
-        return Made("x")
+    def slow(files: Any, settings: Settings, progress: Any) -> Made:
+        begun.set()
+        if files["file"] == ["a.csv"]:
+            for step in (1, 3):
+                progress(step, 4)
+            end.wait(20)
+            try:
+                progress(1, 4)
+            except MatchboundError:
+                stopped.set()
+                raise
+        return Made(files["file"][0])
 
     with LocalPage(slow, ["a.csv"]) as page:
         page.start(Settings())
-        begin.wait(20)
-        assert [page.state()[key] for key in ("stage", "done", "total")] == ["working", 3, 4]
+        begun.wait(20)
+        time.sleep(0.05)
+        assert [page.state()[key] for key in ("stage", "done", "total", "passes")] == ["working", 3, 4, 1]
         with pytest.raises(UsageError, match="being made"):
             page.start(Settings())
-        with pytest.raises(UsageError, match="being made"):
-            page.use("file", Path("b.csv"))
+        page.use("file", Path("b.csv"))  # the report about the file before is given up
+        assert page.state()["stage"] == "ready"
+        page.start(Settings())
+        assert page.state()["stage"] == "working"
         end.set()
+        while page.state()["stage"] == "working":
+            time.sleep(0.01)
+        assert page.made == Made("b.csv")
+        assert stopped.is_set()
 
 
 def test_the_real_report(tmp_path: Path) -> None:
@@ -335,6 +352,21 @@ def test_dropped_files_do_not_outlive_the_command(number: signal.Signals, tmp_pa
     _, said = process.communicate(timeout=60)
     assert process.returncode == 0, said
     assert list(tmp_path.rglob("*")) == []
+
+
+def test_an_interrupt_ends_a_run(tmp_path: Path) -> None:
+    """All pairs of 60,000 embeddings take many seconds."""
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "e.npz", embeddings=rng.normal(size=(60_000, 32)).astype("f4"), identity=np.arange(60_000) // 3)
+    process, address = begin(tmp_path, str(tmp_path / "e.npz"), "--no-browser")
+    answers = partial(urllib.request.build_opener(urllib.request.ProxyHandler({})).open, timeout=20)
+    origin = {"Origin": address[: address.index("/", 8)]}
+    answers(urllib.request.Request(f"{address}run", b"{}", origin, method="POST")).close()
+    while not json.load(answers(f"{address}state"))["done"]:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=5)[1].count("Traceback") == 0
+    assert process.returncode == 0
 
 
 def test_what_a_killed_command_left_goes_with_the_next(tmp_path: Path) -> None:
@@ -443,5 +475,35 @@ def test_a_person_chooses_a_file_and_sees_the_report(browser: Any, tmp_path: Pat
         assert not find("#save").is_displayed()
         refused = [e for e in browser.log("browser") if e["level"] == "SEVERE" and "400" not in e["message"]]
         assert refused == []
+        page.stop()
+        thread.join(10)
+
+
+def test_a_file_chosen_while_a_report_is_made_takes_its_place(browser: Any, tmp_path: Path) -> None:
+    def slow(files: Any, settings: Settings, progress: Any) -> Made:
+        own = Path(files["file"][0]).name
+        while own == "a.csv":
+            progress(1, 2)
+            time.sleep(0.05)
+        return Made(f"<p>{own}</p>")
+
+    for name in ("a.csv", "b.csv", "c.csv"):
+        (tmp_path / name).write_text("x\n")
+    with LocalPage(slow) as page:
+        thread = threading.Thread(target=page.serve, daemon=True)
+        thread.start()
+        browser.open(page.once)
+        for name, shown in (("c.csv", "report"), ("a.csv", "progress"), ("b.csv", "report")):
+            browser.find("#file").send_keys(str(tmp_path / name))
+            wait_for(browser, f"document.getElementById('name').textContent === '{name}'")
+            wait_for(browser, f"!document.getElementById('{shown}').hidden")
+            assert browser.find("#report").is_displayed() == (shown == "report")
+        browser.driver.switch_to.frame("report")
+        assert browser.find("p").text == "b.csv"
+        browser.driver.switch_to.default_content()
+        browser.find("#threshold").send_keys("high")
+        browser.click("#run")
+        wait_for(browser, "!document.getElementById('error').hidden")
+        assert not browser.find("#report").is_displayed()
         page.stop()
         thread.join(10)

@@ -19,6 +19,7 @@ from matchbound.cli import STDIN
 from matchbound.cli import options as opt
 from matchbound.cli.command import RUN, Run, about, read_claims
 from matchbound.cli.report import report
+from matchbound.counting.run import Job, LocalExecutor, P, RunWatch
 from matchbound.errors import DataError, MatchboundError, MatchboundWarning, UsageError, spelled
 from matchbound.files.opening import is_address, local_path
 from matchbound.show.section import verdict_of
@@ -131,16 +132,27 @@ def make_page(
     return Made(outcome.document or "", shown)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
+class _WatchedThreads(LocalExecutor):
+    """Threads that tell the page of every pass over the data, and stop where it raises."""
+
+    progress: Progress
+
+    def run(self, job: Job[P], blocks: Sequence[int], watch: RunWatch) -> P:
+        self.progress(0, watch.n_blocks)
+        return super().run(job, blocks, replace(watch, progress=self.progress))
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Watched(opt.Running):
     """Work that the page watches."""
 
-    progress: Progress | None = None
+    progress: Progress
 
     @contextmanager
     def started(self) -> Iterator[dict[str, Any]]:
         """The arguments of a library call that counts."""
-        yield {"progress": self.progress}
+        yield {"progress": self.progress, "executor": _WatchedThreads(progress=self.progress)}
 
 
 def in_page_words(text: object) -> str:

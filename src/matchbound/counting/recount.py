@@ -24,7 +24,7 @@ from matchbound.counting.pairs import (
     Kind,
     worst,
 )
-from matchbound.counting.run import RunOptions
+from matchbound.counting.run import LocalExecutor, RunOptions
 from matchbound.counts.cells import tally_of_rows
 from matchbound.counts.curve import CurveTally, SortedCurve, curve_of_tally, too_many_steps
 from matchbound.counts.tally import AllPairs, Tally
@@ -279,7 +279,7 @@ class OfScoredEmbeddings(OfEmbeddings):
         """All pairs at any thresholds; a run on a cluster or with a checkpoint takes the road of large sets."""
         options = options or self.options
         options.check()
-        if options.executor is not None or options.checkpoint is not None:
+        if not isinstance(options.runner(), LocalExecutor) or options.checkpoint is not None:
             return super().tally(thresholds, pairs=pairs, options=options)
         tally = self._scored.tally(thresholds, pairs=bool(pairs))
         if options.progress is not None:

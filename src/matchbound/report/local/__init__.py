@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, fields
+from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -90,7 +91,8 @@ class Settings:
             elif isinstance(item.default, str):
                 values[item.name] = str(value or "").strip()
             else:
-                words = re.split("[;\n]" if item.name == "claim" else "[;,]", str(value or ""))
+                between = {"claim": "[;\n]", "threshold": r"[;,\s]", "far": r"[;,\s]"}.get(item.name, "[;,]")
+                words = re.split(between, str(value or ""))
                 values[item.name] = tuple(word.strip() for word in words if word.strip())
         for name, label, read in (("threshold", "Thresholds", float), ("far", "FARs", typed_number)):
             if re.search(r"\d,\d", str(given.get(name, ""))):  # a decimal comma, or a comma between two numbers
@@ -123,7 +125,8 @@ class LocalPage:
         self._files: dict[str, list[str]] = {"file": list(files)} if files else {}
         self.settings = settings or Settings()
         self._report: Future[Made] | None = None
-        self._progress, self._number = (0, 0), 0
+        self._thread: threading.Thread | None = None
+        self._progress, self._passes, self._number = (0, 0), 0, 0
         self.token, self.code = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
         try:
             self._server = _Server(("127.0.0.1", port), type("Handler", (_Handler,), {"page": self}))
@@ -148,6 +151,7 @@ class LocalPage:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.forget()
         self._server.server_close()
         self._stack.close()
 
@@ -173,17 +177,23 @@ class LocalPage:
                 "names": {role: [own_name(name) for name in names] for role, names in self._files.items()},
                 "done": self._progress[0],
                 "total": self._progress[1],
+                "passes": self._passes,
                 "report": 0 if made is None else self._number,
                 "verdicts": [] if made is None else [dict(item) for item in made.verdicts],
             }
 
     def use(self, role: str, path: Path | None) -> None:
-        """Work with another file in a role, or with none; the old report goes, and what the page kept in that role."""
+        """Work with another file in a role, or with none; the old report goes, and what the page kept in that role.
+
+        A report that is being made is given up. A second file goes with the first that it belongs to.
+        """
         if role not in ROLES:
             raise UsageError(f"a file is one of {', '.join(ROLES)}")
+        self.forget()
         with self._lock:
-            self._check_idle()
-            replaced, self._report = self._files.pop(role, []), None
+            replaced = self._files.pop(role, [])
+            if role == "file" and replaced:
+                replaced = [*replaced, *self._files.pop("second", [])]
             if path is not None:
                 self._files[role] = [str(path)]
         for name in replaced:
@@ -220,27 +230,42 @@ class LocalPage:
         audit_file(target)
         self.use("file", target)
 
-    def start(self, settings: Settings) -> None:
-        """Begin a report with these settings."""
+    def forget(self) -> None:
+        """Have no report; one that is being made is given up at its next step."""
         with self._lock:
-            self._check_idle()
+            self._report = None
+
+    def start(self, settings: Settings) -> None:
+        """Begin a report with these settings, once one that was given up has stopped."""
+        with self._lock:
+            if self._report is not None and not self._report.done():
+                raise UsageError("a report is being made; wait until it is done")
             if "file" not in self._files:
                 raise UsageError("choose a file first")
-            self.settings, self._report, self._progress = settings, Future(), (0, 0)
+            self.settings, self._report, self._progress, self._passes = settings, Future(), (0, 0), 0
             self._number += 1
-            arguments = (self._report, dict(self._files), settings)
-            threading.Thread(target=self._run, args=arguments, daemon=True).start()
+            arguments = (self._report, dict(self._files), settings, self._thread)
+            self._thread = threading.Thread(target=self._run, args=arguments, daemon=True)
+            self._thread.start()
 
-    def _check_idle(self) -> None:
-        if self._report is not None and not self._report.done():
-            raise UsageError("a report is being made; wait until it is done")
-
-    def _watch(self, done: int, total: int) -> None:
+    def _watch(self, report: Future[Made], done: int, total: int) -> None:
+        if self._report is not report:
+            raise UsageError("the report was given up")
+        if done < self._progress[0] or not self._passes:
+            self._passes += 1
         self._progress = int(done), int(total)
 
-    def _run(self, report: Future[Made], files: dict[str, list[str]], settings: Settings) -> None:
+    def _run(
+        self,
+        report: Future[Made],
+        files: dict[str, list[str]],
+        settings: Settings,
+        before: threading.Thread | None,
+    ) -> None:
+        if before is not None:
+            before.join()
         try:
-            report.set_result(self._make(files, settings, self._watch))
+            report.set_result(self._make(files, settings, partial(self._watch, report)))
             return
         except MatchboundError as error:
             message = without_secrets(str(error))
@@ -343,7 +368,10 @@ class _Handler(BaseHTTPRequestHandler):
         elif what == "example":
             page.show_example()
         elif what == "run" and int(length) <= SHORT:
-            page.start(Settings.read(json.loads(self.rfile.read(int(length)))))
+            given = json.loads(self.rfile.read(int(length)))
+            if page.state()["stage"] != "working":
+                page.forget()
+            page.start(Settings.read(given))
         else:
             self._send(b"", status=HTTPStatus.NOT_FOUND)
             return

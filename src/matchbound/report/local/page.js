@@ -6,6 +6,7 @@
   const told = Object.fromEntries(["", "second-", "people-"].map((role) => [role, node(`${role}name`).textContent]));
   let seen = 0;
   let waiting = null;
+  let turn = 0;
 
   const fail = (text) => {
     node("error").textContent = text;
@@ -54,13 +55,13 @@
     if (state.total > 0) {
       bar.value = state.done / state.total;
       const share = Math.floor((100 * state.done) / state.total);
-      node("told").textContent = share < 100 ? `${share}% of the comparisons` : "Intervals and pictures";
+      node("told").textContent = share < 100 ? `Pass ${state.passes} over the data: ${share}%` : "Intervals and pictures";
     } else {
       bar.removeAttribute("value");
       node("told").textContent = "Reading and counting";
     }
-    fail(state.stage === "failed" ? state.message : "");
-    if (/Columns |Format|without a score/.test(state.message)) node("more").open = true;
+    if (state.stage === "failed") fail(state.message);
+    if (state.names.second || /Columns |Format|without a score/.test(state.message)) node("more").open = true;
     verdicts(state.verdicts);
     const frame = node("report");
     if (state.report && state.report !== seen) frame.src = `report?${state.report}`;
@@ -75,17 +76,29 @@
     if (busy) waiting = setTimeout(look, 300);
   };
 
+  // What a person asks for: states that were asked for before are not shown any more.
   const attempt = async (steps) => {
+    turn += 1;
+    fail("");
     try {
       await steps();
     } catch (error) {
-      const message = error.message;
       await ask("state").then(show, () => {});
-      fail(message);
+      fail(error.message);
     }
   };
 
-  const look = () => attempt(async () => show(await ask("state")));
+  const look = async () => {
+    const mine = turn;
+    try {
+      const state = await ask("state");
+      if (mine === turn) show(state);
+      return state;
+    } catch (error) {
+      fail(error.message);
+      return {};
+    }
+  };
 
   const run = async () => {
     const words = ["threshold", "far", "group", "claim", "title", "reader", "columns", "missing", "similarity"];
@@ -100,6 +113,7 @@
       if (file.size > LARGEST) throw new Error(`${file.name} is larger than 8 GB; name it on the command line instead`);
       if (role === "file") node("name").textContent = `${file.name} …`;
       node("run").disabled = true;
+      for (const id of ["report", "own", "save", "verdicts", "progress"]) node(id).hidden = true;
       const state = await post(`file?role=${role}&name=${encodeURIComponent(file.name)}`, file);
       show(state);
       if (state.names.file) await run();
@@ -138,7 +152,7 @@
     event.preventDefault();
     attempt(run);
   });
-  look().then(() => {
-    if (!node("run").disabled) attempt(run);
+  look().then((state) => {
+    if (state.stage === "ready") attempt(run);
   });
 })();
