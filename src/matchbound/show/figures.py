@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -426,16 +426,15 @@ def groups_figure(rates: GroupRates, metric: str, limits: Mapping[str, Iterable[
     trusted = [row for row in rows if not row.faint] or rows
     top = max(overall, *(row.high for row in trusted)) or 1e-6
     least = min((value for row in trusted for value in (row.low, row.estimate) if value > 0.0), default=top)
-    name, dashed = metric_name(metric), Rule(100.0 * overall, f"all: {percent(overall)}")
-    label, scale = f"{name}, {level_text(level)} intervals", 100.0
-    axis = even_axis(label, 0.0, min(105.0 * top, 100.0), write="{:.6g}%".format)
+    name = metric_name(metric)
+    label = f"{name}, {level_text(level)} intervals"
+    axis = even_axis(label, 0.0, min(1.05 * top, 1.0), write=target_text)
     if top > FAR_AWAY * least:
-        axis, scale = log_axis(label, max(least, 1e-4 * top) / 1.2, min(1.2 * top, 1.0)), 1.0
-        dashed = Rule(max(overall, axis.low), dashed.label)
-    drawn = [replace(row, low=scale * row.low, estimate=scale * row.estimate, high=scale * row.high) for row in rows]
+        axis = log_axis(label, max(least, 1e-4 * top) / 1.2, min(1.2 * top, 1.0))
+    dashed = Rule(max(overall, axis.low), f"all: {percent(overall)}")
     told = "; ".join(f"{row.name}: {percent(row.estimate)}, {span(row.low, row.high)}" for row in rows)
     described = f"With {level_text(level)} intervals. {told}."
-    return Figure(f"groups-{metric}", f"{name} by group", axis, None, described, rows=tuple(drawn), rules=(dashed,))
+    return Figure(f"groups-{metric}", f"{name} by group", axis, None, described, rows=tuple(rows), rules=(dashed,))
 
 
 def search_figure(curve: SearchCurve) -> Figure:
