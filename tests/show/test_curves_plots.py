@@ -16,6 +16,13 @@ from matchbound.results.roc import RocCurve
 from matchbound.show.numbers import percent
 
 matplotlib = pytest.importorskip("matplotlib")
+pytest.importorskip("matplotlib.pyplot")
+
+
+@pytest.fixture(autouse=True)
+def _close() -> Iterator[None]:
+    yield
+    matplotlib.pyplot.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +55,7 @@ def test_det_has_probit_axes_and_a_band(curve: RocCurve, tmp_path) -> None:  # t
 
 
 def test_roc_has_a_logarithmic_far_and_takes_axes(curve: RocCurve) -> None:
-    from matplotlib.figure import Figure
-
-    given = Figure().subplots()
+    given = matplotlib.figure.Figure().subplots()
     ax = curve.plot(kind="roc", ax=given, band="simultaneous", label="A")
     assert ax is given
     assert ax.get_xscale() == "log"
@@ -60,6 +65,7 @@ def test_roc_has_a_logarithmic_far_and_takes_axes(curve: RocCurve) -> None:
     assert "95% simultaneous" in [t.get_text() for t in ax.get_legend().get_texts()]
     begins = float(ax.collections[0].get_paths()[0].vertices[:, 0].min())
     assert begins == pytest.approx(float(curve.band(simultaneous=True).far[0]))
+    assert matplotlib.pyplot.get_fignums() == []  # nothing else was drawn on
     assert curve.plot(kind="roc", band=None).get_legend() is None
 
 
@@ -85,20 +91,6 @@ def test_thinning_invents_no_point() -> None:
     assert x.size <= DRAWN_POINTS + 2 < len(curve)
     assert set(zip(x, y, strict=True)) <= set(zip(curve.far, curve.frr, strict=True))
     assert (x[0], y[0], x[-1], y[-1]) == (0.0, 1.0, 1.0, 0.0)
-
-
-def test_without_axes_a_figure_is_one_that_pyplot_shows(curve: RocCurve) -> None:
-    import matplotlib.pyplot as plt
-
-    plt.close("all")
-    ax = curve.plot(kind="det")
-    assert plt.gcf() is ax.figure
-    from matplotlib.figure import Figure
-
-    own = Figure().subplots()
-    curve.plot(kind="det", ax=own)
-    assert plt.get_fignums() == [ax.figure.number]
-    plt.close("all")
 
 
 def test_several_curves_in_one_picture(curve: RocCurve) -> None:
@@ -134,14 +126,6 @@ def test_drawing_loads_matplotlib_at_use() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
-
-
-@pytest.fixture(autouse=True)
-def _close() -> Iterator[None]:
-    import matplotlib.pyplot as plt
-
-    yield
-    plt.close("all")
 
 
 def test_iso_words_are_on_the_axes(curve: RocCurve) -> None:
