@@ -39,12 +39,12 @@ OFTEN = 0.2
 def document(report: Report) -> Document:
     """The report, in the terms that are spoken."""
     facts = tuple((capital(what), value) for what, value in description_rows(report.description))
-    named = not report.curve.recount.anonymous
+    named, groups = not report.curve.recount.anonymous, report.groups
     sections = [
         _summary(report),
         _explore(report),
         _points(report),
-        *([] if report.groups is None else [_groups(report, report.groups)]),
+        *([] if groups is None else [_groups(groups, report.group_records)]),
         *([] if report.systems is None else [_systems(report, report.systems)]),
         *report.searches,
         *([_drivers(report)] if named else []),
@@ -286,12 +286,8 @@ def _span(stated: Stated) -> str:
 # Groups and systems
 
 
-def _groups(report: Report, groups: GroupRates) -> Section:
-    section = group_section(groups, report.group_records)
-    grey = " Grey: too few people to compare." if groups.too_small else ""
-    caption = f"Estimates with {level_text(report.level)} intervals, each for its group alone.{grey}"
-    figures = tuple(replace(figure, caption=caption) for figure in section.figures)
-    return replace(section, title="Groups", figures=figures, notes=tuple(map(say, groups.warnings)))
+def _groups(groups: GroupRates, records: Sequence[Record]) -> Section:
+    return replace(group_section(groups, records), title="Groups", notes=tuple(map(say, groups.warnings)))
 
 
 def _systems(report: Report, systems: Systems) -> Section:
@@ -300,15 +296,13 @@ def _systems(report: Report, systems: Systems) -> Section:
     if point.target is not None or not focus:  # some scores may be distances: then there is no common threshold
         focus = [r for r in systems.records if r.get("target") == systems.focus]
     section = comparison_section(systems.records, focus)
-    caption = "A dot where the interval leaves out 0, a hollow square where the data cannot tell."
-    figures = [replace(figure, caption=caption) for figure in section.figures]
     det = det_figure(systems.curves, systems.names, [None] * len(systems.curves))
     rates = [f"{name}: EER {percent(c.eer().estimate)}" for name, c in zip(systems.names, systems.curves, strict=True)]
     described = f"{det.description} {'; '.join(rates)}."
     caption = "Each system on its own comparisons. Lower and to the left is better."
-    figures.append(replace(det, key="systems-det", description=described, marks=(), caption=caption))
+    figures = *section.figures, replace(det, key="systems-det", description=described, marks=(), caption=caption)
     title, notes = "Other systems on the same comparisons", tuple(map(say, systems.notes))
-    return replace(section, title=title, figures=tuple(figures), facts=systems.facts, notes=notes)
+    return replace(section, title=title, figures=figures, facts=systems.facts, notes=notes)
 
 
 # People

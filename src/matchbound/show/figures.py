@@ -408,7 +408,8 @@ def differences_figure(records: Sequence[Record], names: Sequence[str] = (), key
     described = f"A minus B with {level} intervals. {told}."
     metrics = {metric_name(str(r["metric"])) for r in records}
     title = "Differences" if len(metrics) > 1 else f"Differences in {metrics.pop()}"
-    return Figure(key, title, x, None, described, rows=tuple(rows), rules=(Rule(0.0, None, "zero"),))
+    caption = "A dot where the interval leaves out 0, a hollow square where the data cannot tell."
+    return Figure(key, title, x, None, described, caption, rows=tuple(rows), rules=(Rule(0.0, None, "zero"),))
 
 
 def groups_figure(rates: GroupRates, metric: str, limits: Mapping[str, Iterable[float]], level: float) -> Figure:
@@ -433,8 +434,12 @@ def groups_figure(rates: GroupRates, metric: str, limits: Mapping[str, Iterable[
         axis = log_axis(label, max(least, 1e-4 * top) / 1.2, min(1.2 * top, 1.0))
     dashed = Rule(max(overall, axis.low), f"all: {percent(overall)}")
     told = "; ".join(f"{row.name}: {percent(row.estimate)}, {span(row.low, row.high)}" for row in rows)
-    described = f"With {level_text(level)} intervals. {told}."
-    return Figure(f"groups-{metric}", f"{name} by group", axis, None, described, rows=tuple(rows), rules=(dashed,))
+    described, grey = f"With {level_text(level)} intervals. {told}.", " Grey: too few people to compare."
+    caption = (
+        f"Estimates with {level_text(level)} intervals, each for its group alone.{grey if rates.too_small else ''}"
+    )
+    title, drawn = f"{name} by group", tuple(rows)
+    return Figure(f"groups-{metric}", title, axis, None, described, caption, rows=drawn, rules=(dashed,))
 
 
 def search_figure(curve: SearchCurve) -> Figure:
