@@ -209,9 +209,11 @@ class _Run:
         with self._reachable():
             with self._watch.signals.at_once():
                 threads = max(1, sum(self._client.nthreads().values()))
-                sent, arrays = self._scatter(self._job), [self._on_cluster(k) for k in range(len(self._arrays))]
+                sent = self._client.scatter(self._job, broadcast=True, hash=False)
+                arrays = [self._on_cluster(k) for k in range(len(self._arrays))]
             covers = {}
-            for chunk in _split(todo, CHUNKS_PER_THREAD * threads):
+            count = min(CHUNKS_PER_THREAD * threads, len(todo))
+            for chunk in (list(todo[first::count]) for first in range(count)):  # with early and late blocks in each
                 future = self._client.submit(run_blocks, sent, arrays, chunk, self._n_blocks, pure=False, retries=2)
                 covers[future.key] = chunk
                 self._roots.append(future)
@@ -238,15 +240,12 @@ class _Run:
                     self._watch.snapshot(self._sound())
             self._collect()
 
-    def _scatter(self, value: Any) -> Any:
-        return self._client.scatter(value, broadcast=True, hash=False)
-
     def _on_cluster(self, k: int) -> Any:
         """The k-th array of the job, which is sent unless it is there."""
         name = self._names[k]
         there = self._sent.pop(name, None)
         if there is None or there.status != "finished":
-            there = self._scatter(self._arrays[k])
+            there = self._client.scatter(self._arrays[k], broadcast=True, hash=False)
         self._sent[name] = there  # the last one used is the last one
         while len(self._sent) > max(MOST_SENT, len(self._names)):
             self._sent.pop(next(iter(self._sent)))
@@ -256,9 +255,10 @@ class _Run:
         """Fetch what finished tasks have counted, merged there, and add it to what this process holds."""
         if not self._roots:
             return
-        root = self._root(self._roots)
+        while len(self._roots) > 1:
+            self._roots = self._shorter(self._roots)
         with self._watch.signals.at_once():
-            partial = root.result(timeout=timeout)
+            partial = self._roots[0].result(timeout=timeout)
         if self._held is None:
             self._held = merge([partial])  # what comes from a worker may be shared with it, or read-only
         else:
@@ -291,13 +291,3 @@ class _Run:
     def _shorter(self, roots: Sequence[Any]) -> list[Any]:
         groups = (list(roots[at : at + FAN_IN]) for at in range(0, len(roots), FAN_IN))
         return [self._client.submit(merge, group, pure=False, retries=2) for group in groups]
-
-    def _root(self, roots: Sequence[Any]) -> Any:
-        while len(roots) > 1:
-            roots = self._shorter(roots)
-        return roots[0]
-
-
-def _split(blocks: Sequence[int], count: int) -> list[list[int]]:
-    """At most `count` chunks, with blocks of every kind."""
-    return [list(blocks[first::count]) for first in range(min(count, len(blocks)))]

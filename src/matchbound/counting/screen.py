@@ -79,11 +79,16 @@ class Rounded(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """Rounded rows, as rows and as columns of products; one unit of q·p is worth `unit` among oriented values."""
+    """Rounded rows, as rows and as columns of products; one unit of q·p is worth `unit` among oriented values.
+
+    `row_offset`, `column_offset`: u = h − A‖e‖ of both, in units, rounded down; shape (n,).
+    """
 
     rows: Rounded = field(repr=False)
     columns: Rounded = field(repr=False)
     unit: float
+    row_offset: FloatArray = field(repr=False)
+    column_offset: FloatArray = field(repr=False)
 
 
 def screen_that_pays(
@@ -154,19 +159,13 @@ def _coordinates(
     """Rows `at` of the factors, rounded both ways."""
     columns = _rounded(factors, at, column_step, 127, workers)
     same = row_step == column_step and most == 127
-    rows = columns if same else _rounded(factors, at, row_step, most, workers)
-    return Coordinates(rows, columns, row_step * column_step)
-
-
-def _offsets(factors: Factors, at: IntArray | slice, rounded: Coordinates) -> tuple[FloatArray, FloatArray]:
-    """u = h − A‖e‖ of rows and of columns, in units, rounded down."""
-    lengths = (float(part.length.max()) for part in (rounded.rows, rounded.columns))
-    longest = max(float(factors.reach.max()) * (1 + 2.0**-20), *lengths)
+    rows, unit = columns if same else _rounded(factors, at, row_step, most, workers), row_step * column_step
+    longest = max(float(factors.reach.max()) * (1 + 2.0**-20), float(rows.length.max()), float(columns.length.max()))
     half: FloatArray | float = 0.0
     if factors.similarity == "euclidean":
         half = -factors.left[at, factors.dimension + 1].astype(np.float64)
-    both = [(half - longest * (1 + 1e-9) * part.error) / rounded.unit for part in (rounded.rows, rounded.columns)]
-    return both[0], both[1]
+    offsets = ((half - longest * (1 + 1e-9) * part.error) / unit for part in (rows, columns))
+    return Coordinates(rows, columns, unit, *offsets)
 
 
 def _survivors(
@@ -174,9 +173,9 @@ def _survivors(
 ) -> float:
     """The share of pairs of the sample that can reach the value."""
     rounded = _coordinates(factors, order, row_step, column_step, kind.most)
-    row_offset, column_offset = _offsets(factors, order, rounded)
     half = order.size // 2
-    least = min(max(value, -8.0), 8.0) / rounded.unit + row_offset[:half, None] + column_offset[None, half:]
+    offsets = rounded.row_offset[:half, None] + rounded.column_offset[None, half:]
+    least = min(max(value, -8.0), 8.0) / rounded.unit + offsets
     products = rounded.rows.whole[:half].astype(np.float32) @ rounded.columns.whole[half:].T.astype(np.float32)
     return int(np.count_nonzero(products >= least)) / max(1, least.size)
 
@@ -193,7 +192,7 @@ def _make(
     from matchbound.kernels.screen import pack_panels
 
     rounded = _coordinates(factors, slice(None), row_step, column_step, kind.most, workers)
-    row_offset, column_offset = _offsets(factors, slice(None), rounded)
+    row_offset, column_offset = rounded.row_offset, rounded.column_offset
     reach = float(factors.reach.max())
     beyond = 2.5 * reach**2  # oriented values are at most reach² and at least −2·reach²
     if not max(np.abs(row_offset).max(), np.abs(column_offset).max(), beyond / rounded.unit) < LARGEST:

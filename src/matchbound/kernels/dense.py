@@ -171,18 +171,6 @@ def _book_identity(i: int, begin: int, tile: Any, data: Any, books: Any, sums: A
             b = bins[side] & BIN
             packed[b] += unit
             columns[offset + b] += np.uint16(1)
-        elif n <= 3:
-            x, y = bins[side] & BIN, bins[side + 1] & BIN
-            packed[x] += unit + 2 * (y >= x)
-            packed[y] += unit + 2 * (x > y)
-            columns[offset + x] += np.uint16(1)
-            columns[offset + y] += np.uint16(1)
-            if n == 3:
-                z = bins[side + 2] & BIN
-                packed[x] += 2 * (z >= x)
-                packed[y] += 2 * (z >= y)
-                packed[z] += unit + 2 * ((x > z) + (y > z))
-                columns[offset + z] += np.uint16(1)
         elif n <= 32 and levels <= 2048:
             book32(bins, side, n, packed, unit, columns, offset)
         else:

@@ -102,14 +102,16 @@ def cumulate_pairs(first: Any, second: Any, weight: Any, additive: bool, out: An
     """
     total = 0.0
     out[0] = 0.0
+    for c in range(first.size):
+        total += _weight_of_pair(weight, first[c], second[c], additive)
+        out[c + 1] = total
+
+
+@inlined
+def _weight_of_pair(weight: Any, i: int, j: int, additive: bool) -> float:
     if additive:
-        for c in range(first.size):
-            total += weight[first[c]] + weight[second[c]]
-            out[c + 1] = total
-    else:
-        for c in range(first.size):
-            total += weight[first[c]] * weight[second[c]]
-            out[c + 1] = total
+        return float(weight[i] + weight[j])
+    return float(weight[i] * weight[j])
 
 
 @compiled()
@@ -279,10 +281,7 @@ def weighted_histogram(first: Any, second: Any, cell: Any, weights: Any, additiv
     for b in range(weights.shape[0]):
         weight = weights[b]
         for c in range(first.size):
-            if additive:
-                out[b, cell[c]] += weight[first[c]] + weight[second[c]] + extra[b]
-            else:
-                out[b, cell[c]] += weight[first[c]] * weight[second[c]] + extra[b]
+            out[b, cell[c]] += _weight_of_pair(weight, first[c], second[c], additive) + extra[b]
 
 
 @compiled()

@@ -1,4 +1,4 @@
-"""Thresholds for numbers of errors are exact, and tables are counted the same with and without a sort."""
+"""Thresholds for numbers of errors are exact; small sets of embeddings are scored one by one, and counted anew."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import matchbound as mb
-from matchbound.counting.recount import OfEmbeddings
-from matchbound.results.latent import CurveModels
+from matchbound.counting.recount import OfEmbeddings, OfScoredEmbeddings
+from matchbound.counting.run import RunOptions
+from matchbound.counting.sources import recount_of
+from matchbound.results.latent import MOST_IDENTITIES, MOST_ROWS, CurveModels
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 
@@ -53,3 +55,35 @@ def test_a_fit_from_all_pairs_is_the_fit_from_a_curve() -> None:
     known = np.isin(one.own.errors, two.own.errors)
     assert known.sum() >= one.own.errors.size - 1
     assert np.array_equal(one.own.relative[known], two.own.relative)
+
+
+def test_a_small_set_is_one_step() -> None:
+    reports: list[tuple[int, int]] = []
+    data = crowded("cosine", 3)
+    recount_of(data).tally(np.array([0.5]), options=RunOptions(progress=lambda *at: reports.append(at)))
+    assert reports == [(1, 1)]
+
+
+def test_vectors_that_were_changed_in_place_are_scored_again() -> None:
+    rng = np.random.default_rng(5)
+    vectors = rng.normal(size=(90, 8)).astype(np.float32)
+    data = mb.Embeddings(vectors, np.arange(90) // 3)
+    before = mb.tally(data, 0.3).impostor.wrong(0)
+    vectors[:45] = vectors[0]
+    after = mb.tally(data, 0.3).impostor.wrong(0)
+    assert before < after == mb.tally(mb.Embeddings(vectors.copy(), np.arange(90) // 3), 0.3).impostor.wrong(0)
+
+
+def test_an_empty_set_and_nan() -> None:
+    empty = mb.Embeddings(np.empty((0, 3), dtype=np.float32), np.empty(0, dtype=np.int64))
+    assert recount_of(empty).tally(np.array([0.5])).impostor.errors.shape == (1, 0)
+    with pytest.raises(mb.UsageError, match="NaN"):
+        recount_of(crowded("dot", 0)).tally(np.array([np.nan]))
+
+
+@pytest.mark.parametrize("each", [1, 2, 3, 4, 40])
+def test_the_part_of_a_large_set_that_a_model_counts_is_small(each: int) -> None:
+    """So that the first evaluation of a large set does not wait for the kernels of many thresholds."""
+    identity = np.arange(max(5000, 500 * each)) // each
+    data = mb.Embeddings(np.ones((identity.size, 1), dtype=np.float32), identity)
+    assert isinstance(recount_of(data).some(MOST_IDENTITIES, MOST_ROWS), OfScoredEmbeddings)
