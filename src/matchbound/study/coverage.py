@@ -260,6 +260,8 @@ CURVE_METHODS: dict[str, Method] = {
 RATES = {"far": (1e-4, 1e-3, 1e-2, 1e-1), "frr": (1e-3, 1e-2, 1e-1)}
 # The seed's stream that splits identities in two: none that a replication uses.
 SPLIT_STREAM = 1 << 32
+# Of more instances than this in the half that sets thresholds, impostor pairs are scored among a random sample.
+MOST_ROWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -492,7 +494,7 @@ def _data_cells(set_on: Data, drawn_from: Data, wanted: Sequence[tuple[Metric, f
 
 
 def _thresholds(data: Data, metric: str, wanted: Sequence[tuple[Metric, float]]) -> list[float]:
-    """Where the shares of the comparisons err that are wanted of a metric, to the nearest comparison."""
+    """Where the shares of the comparisons err that are wanted of a metric, to the nearest comparison scored."""
     rates = [rate for name, rate in wanted if name == metric]
     count, kind = (data.n_impostor, "impostor") if metric == "far" else (data.n_genuine, "genuine")
     if rates and count * min(rates) < 1.0:
@@ -500,7 +502,7 @@ def _thresholds(data: Data, metric: str, wanted: Sequence[tuple[Metric, float]])
             f"{metric} {min(rates):g}: the half that sets thresholds has only {count} comparisons of that kind"
         )
     errors = [round(count * rate) for rate in rates]
-    return rank_scores(data, errors, kind).tolist() if errors else []  # type: ignore[arg-type]
+    return rank_scores(data, errors, kind, most_rows=MOST_ROWS).tolist() if errors else []  # type: ignore[arg-type]
 
 
 def _model_cells(model: SyntheticModel, size: int, wanted: Sequence[tuple[Metric, float]]) -> tuple[Cell, ...]:
