@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from statistics import NormalDist
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -30,7 +29,6 @@ from matchbound.results.number import (
     Side,
     bootstrap_rules,
     limits_record,
-    tail_of,
 )
 from matchbound.results.rates import ErrorRates, Rate
 from matchbound.show.numbers import p_text, percent, points
@@ -423,30 +421,21 @@ def simultaneous(
     `null` draws the largest difference where nothing differs, by random signs or by exchange of people; it gives None
     where the normal approximation has to do.
     """
-    several = list(family.values())
-    normal = _gaussian(several, n_resamples, rng)
-    drawn = null() if len(several) > 1 else None
-    wide = _critical(several, normal, level)
-    near = wide if drawn is None or method not in several[0].tested else _critical(several, drawn, level)
-    levels = adjusted_level(near), adjusted_level(max(near, wide))
-    alone = np.array([difference.p_value for difference in several])
-    p_values = alone
+    several, near, far = list(family.values()), level, level
+    p_values = alone = np.array([difference.p_value for difference in several])
     if len(several) > 1:
+        moved = np.array([difference.influence for difference in several])
+        normal, drawn = gaussian_largest(moved, n_resamples=n_resamples, rng=rng), null()
+        wide = max(adjusted_level(normal.critical(level)), level)
+        near = wide
+        if drawn is not None and method in several[0].tested:
+            near = max(adjusted_level(drawn.critical(level)), level)
+        far = max(near, wide)
         p_values = np.fmax((drawn or normal).p_values(scores_of(alone)), alone)
     return tuple(
-        FamilyRow(*names, difference, _family_interval(difference, method, level, *levels), float(p))
+        FamilyRow(*names, difference, _family_interval(difference, method, level, near, far), float(p))
         for (names, difference), p in zip(family.items(), p_values, strict=True)
     )
-
-
-def _gaussian(several: Sequence[Difference], n_resamples: int = 10_000, rng: Rng = 0) -> Largest:
-    moved = np.array([difference.influence for difference in several])
-    return gaussian_largest(moved, n_resamples=n_resamples, rng=rng)
-
-
-def _critical(several: Sequence[Difference], largest: Largest, level: float) -> float:
-    alone = NormalDist().inv_cdf(1.0 - tail_of(level, "two-sided"))
-    return alone if len(several) == 1 else max(largest.critical(level), alone)
 
 
 def _family_interval(difference: Difference, method: str, level: float, near: float, far: float) -> Interval:
@@ -613,10 +602,7 @@ class SystemsTable(Shown):
             ((pair, alone),) = family.items()
             interval = alone.interval(method, level, n_resamples=n_resamples, rng=rng)
             return (FamilyRow(*pair, alone, interval, alone.p_value),)
-
-        def null() -> Largest | None:
-            return _signs(list(family.values()), n_resamples, rng)
-
+        null = partial(_signs, list(family.values()), n_resamples, rng)
         return simultaneous(family, null, method, level, n_resamples, rng)
 
 

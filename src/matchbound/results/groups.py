@@ -405,7 +405,9 @@ class GroupRates(Judged, Groups):
             place = np.searchsorted(self.overall.far.tally.identities, rate.tally.identities)
             moved[place] += sign * sums.influence
             # Without bias, at least what identity pairs say alone, and at least that of one error.
-            variances.append(max(sums.corrected(effective_number(rate.unit.partners)), rate.one_error**2))
+            variances.append(
+                max(sums.corrected(effective_number(rate.unit.partners)), (rate.unit.alone / rate.units) ** 2)
+            )
         both = variances[0], variances[1]
         freedom = stats.welch(both, (max(a.effective_identities - 1.0, 1.0), max(b.effective_identities - 1.0, 1.0)))
         return GroupGap(a, b, freedom, group_a, group_b, both, self._interval_of, moved)

@@ -277,11 +277,6 @@ class Rate(Number):
         return float(self.errors) if self.weighting == "comparisons" else self.estimate * self.units
 
     @property
-    def one_error(self) -> float:
-        """What one more error moves the rate by, on average over the units."""
-        return self.unit.alone / self.units
-
-    @property
     def estimate(self) -> float:
         """errors / comparisons, or the mean over identity pairs or identities; NaN without comparisons."""
         return self.unit.estimate
