@@ -446,34 +446,35 @@ class RateAtSize(SearchNumber):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        enough, notes = f"{-(-self.size // int(MODEL_REACH)):,}", []
         if self.reach > LAST_REACH:
+            enough = f"{-(-self.size // int(MODEL_REACH)):,}"
+            code = "far-beyond"
             text = (
                 f"{self.part.size:,} enrolled people say too little about {self.size:,}: there is no estimate, and the "
                 f"interval is only a logical bound. Search a gallery of at least {enough}"
             )
-            notes.append(Note("far-beyond", text))
         elif self.reach > MODEL_REACH:
+            code = "beyond-model"
             text = (
                 f"{self.size:,} is {self.reach:.3g} times the gallery searched, and the model was studied to "
                 f"{MODEL_REACH:g} times: the interval is a bracket without a model"
             )
-            notes.append(Note("beyond-model", text))
         elif self.reach > WARN_REACH:
+            code = "extrapolated"
             text = (
                 f"{self.size:,} is {self.reach:.3g} times the gallery searched: beyond {WARN_REACH:g} times, the model "
                 "can be far off where a few people make most hits. Look at the bracket too"
             )
-            notes.append(Note("extrapolated", text))
-        return tuple(notes)
+        else:
+            return ()
+        return (Note(code, text),)
 
     def record(self, interval: Interval | None) -> dict[str, Any]:
         """The rate with the limits of an interval and of the bracket without a model."""
         record = super().record(interval)
         if interval is not None:
-            limits = self._rule(self._chosen("auto" if self.reach <= 1.0 else "bound", {})).limits(
-                self, Ask((1.0 - interval.level) / 2.0, interval.level, "two-sided")
-            )
+            bracket = self._rule("u-statistic" if self.reach <= 1.0 else "bound")
+            limits = bracket.limits(self, Ask(tail_of(interval.level, "two-sided"), interval.level, "two-sided"))
             record |= {"bracket_low": limits.low, "bracket_high": limits.high}
         return record
 
