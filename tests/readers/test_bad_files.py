@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import pickle
 import traceback
 import zipfile
 from collections.abc import Callable
@@ -15,9 +14,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
 
 import matchbound as mb
+from filecontents import npy_bytes, npz_bytes, parquet_bytes
 
 HEAD = "id_a,id_b,score\n"
 GOOD = "a,a,0.9\na,b,0.1\n"
@@ -40,7 +39,6 @@ TEXT: dict[str, tuple[Content, str]] = {
         r"line 3: score is '0,5', not a number; .*decimal point",
     ),
     "mixed delimiters": (HEAD + GOOD + "a;b;0.5\n", r"in\.csv, line 4: 1 columns where the header has 3"),
-    "tabs in a comma file": (HEAD + "a\tb\t0.5\n", r"in\.csv, line 2: 1 columns"),
     "nan": (
         HEAD + "a,b,nan\n",
         r"in\.csv, line 2: score is missing; count such comparisons as rejected",
@@ -55,9 +53,7 @@ TEXT: dict[str, tuple[Content, str]] = {
     "duplicate columns": ("id_a,id_b,score,score\na,b,1,1\n", r"in\.csv: the column 'score' occurs more than once"),
     "unnamed column": ("id_a,id_b,score,\na,b,1,\n", r"in\.csv, line 1: column 4 has no name"),
     "no score": ("id_a,id_b,colour\na,b,red\n", r"in\.csv: the columns 'id_a', 'id_b', 'colour' are not recognised"),
-    "no identities": ("left,right,score\na,b,1\n", r"in\.csv: the columns .* are not recognised"),
     "no header": ("a,b,0.5\nc,d,0.6\n", r"in\.csv: the columns 'a', 'b', '0.5' are not recognised"),
-    "script label in a bad line": (HEAD + "<script>alert(1)</script>,b\n", r"line 2: 2 columns .*<script>"),
     "latin-1": (HEAD.encode() + b"Zo\xeb,b,0.5\n", r"in\.csv, line 2: byte 0xeb is not UTF-8"),
     "latin-1 header": (b"id_a,id_b,score,\xe9\na,b,1,1\n", r"in\.csv, line 1: byte 0xe9 is not UTF-8"),
     "UTF-16": ((HEAD + GOOD).encode("utf-16"), r"in\.csv is UTF-16 text; save it as UTF-8"),
@@ -73,13 +69,11 @@ TEXT: dict[str, tuple[Content, str]] = {
     "feature not a number": ("id,feature_0,feature_1\na,1,2\nb,1,two\n", r"in\.csv, line 3: feature_1 is 'two'"),
     "zero vector": ("id,feature_0,feature_1\na,1,2\nb,0,0\n", r"in\.csv, line 3: the vector is all zeros"),
     "lists in text": ('identity,embedding\na,"[1, 2]"\n', r"in\.csv: the column 'embedding' cannot hold lists"),
-    "pickle": (pickle.dumps({"a": 1}), r"in\.csv is a Python pickle, which is never opened"),
     "HDF5": (b"\x89HDF\r\n\x1a\n" + bytes(100), r"in\.csv: the HDF5 data cannot be read"),
     "Kaldi trials": (TRIALS, r"in\.csv is a trial list without scores.*reader='kaldi'"),
     "VoxCeleb trials": (VOX, r"is a trial list without scores.*reader='voxceleb'"),
     "bob scores": ("a b probe1 0.5\n", r"reader='bob4'"),
     "scores alone": ("0.5\n0.6\n", r"reader='pyeer'"),
-    "features far apart": ("identity,feature_0,feature_999999999\na,1,2\n", r"number 1 is missing"),
     "a feature of many digits": (f"identity,feature_{'9' * 5000}\na,1\n", r"not recognised"),
     "header longer than the csv module takes": (
         f"id_a,{'x' * 200_000},score\na,b,1\n",
@@ -127,24 +121,6 @@ def test_bad_text_in_gzip(name: str, tmp_path: Path) -> None:
     fails(lambda: mb.read(path), match, tmp_path)
 
 
-def npz_bytes(**arrays: Any) -> bytes:
-    stream = io.BytesIO()
-    np.savez(stream, **arrays)
-    return stream.getvalue()
-
-
-def npy_bytes(array: Any, allow_pickle: bool = False) -> bytes:
-    stream = io.BytesIO()
-    np.save(stream, array, allow_pickle=allow_pickle)
-    return stream.getvalue()
-
-
-def parquet_bytes(**columns: Any) -> bytes:
-    stream = io.BytesIO()
-    parquet.write_table(pa.table(columns), stream)
-    return stream.getvalue()
-
-
 def zip_bytes(**files: bytes) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -154,15 +130,8 @@ def zip_bytes(**files: bytes) -> bytes:
 
 
 VECTORS = np.ones((3, 2))
-OBJECTS = np.array(["a", None, 3], dtype=object)
 SMALL = parquet_bytes(id_a=["a"], id_b=["b"], score=[1.0])
 BINARY: dict[str, tuple[bytes, str]] = {
-    "truncated npz": (npz_bytes(embeddings=VECTORS, identity=list("abc"))[:-40], "damaged or cut short"),
-    "damaged npz": (
-        npz_bytes(embeddings=VECTORS, identity=list("abc")).replace(b"\x93NUMPY", b"\x93NUMPX"),
-        "the array .embeddings. cannot be read|not an array",
-    ),
-    "objects in npz": (npz_bytes(embeddings=VECTORS, identity=OBJECTS), "array 'identity' holds Python objects"),
     "npz without identity": (npz_bytes(embeddings=VECTORS), "'embeddings' are not recognised"),
     "npz without embeddings": (npz_bytes(identity=list("abc")), "'identity' are not recognised"),
     "npz of unequal lengths": (npz_bytes(embeddings=VECTORS, identity=list("ab")), "must agree"),
@@ -174,7 +143,6 @@ BINARY: dict[str, tuple[bytes, str]] = {
     "truncated npy": (npy_bytes(VECTORS)[:-8], "cut short .its header promises 48 bytes"),
     "npy that promises much": (npy_bytes(np.ones((1, 512))).replace(b"(1, 512), }        ", b"(100000000, 512), }"), "cut short .its header promises 409,600,000,000 bytes"),
     "npy header only": (npy_bytes(VECTORS)[:20], "damaged or cut short"),
-    "objects in npy": (npy_bytes(OBJECTS, allow_pickle=True), "holds Python objects, which are never unpickled"),
     "npy of one dimension": (npy_bytes(np.ones(4)), "shape"),
     "npy without labels": (npy_bytes(VECTORS), "has no labels; give labels=FILE"),
     "square npy without labels": (npy_bytes(np.ones((2, 2))), "reader='matrix'"),
@@ -246,8 +214,6 @@ READERS: dict[str, tuple[str, list[Content], dict[str, Any], str]] = {
     "kaldi nan": ("kaldi", [TRIALS, "x y nan\nx z 1\n"], {}, "1, line 1: score is missing"),
     "kaldi missing score": ("kaldi", [TRIALS, "x y 1\n"], {}, "0, line 2: no score for x z in .*1 \\(1 of 2 trials"),
     "kaldi two scores": ("kaldi", [TRIALS, SCORES + "x y 0.8\n"], {}, "1, line 3: x y has another score"),
-    "kaldi empty trials": ("kaldi", ["", SCORES], {}, "0 is empty"),
-    "kaldi empty scores": ("kaldi", [TRIALS, ""], {}, "1 is empty"),
     "kaldi ragged map": ("kaldi", [TRIALS, SCORES, "x p\ny\n"], {}, "2, line 2: 1 columns"),
     "kaldi map of two minds": ("kaldi", [TRIALS, SCORES, "x p\nx q\n"], {}, "2, line 2: x is q here and p"),
     "kaldi not UTF-8": ("kaldi", [TRIALS.encode() + b"\xff y target\n", SCORES], {}, "0, line 3: byte 0xff"),
@@ -256,14 +222,11 @@ READERS: dict[str, tuple[str, list[Content], dict[str, Any], str]] = {
     "sre scores without LLR": ("sre", ["1,s,a,target\n", "modelid\tsegmentid\tside\n1\ts\ta\n"], {}, "1, line 1: there is no column LLR"),
     "sre bad label": ("sre", ["1,s,a,target\n2,s,a,perhaps\n", "1 s a 0.5\n2 s a 0.5\n"], {}, "0, line 2: genuine is 'perhaps'"),
     "sre missing score": ("sre", ["1,s,a,target\n2,s,a,nontarget\n", "1 s a 0.5\n"], {}, "0, line 2: no score for model:2"),
-    "sre bad score": ("sre", ["1,s,a,target\n", "1 s a good\n"], {}, "1, line 1: score is 'good'"),
     "sre alone": ("sre", ["1,s,a,target\n"], {}, "0 is a key without scores"),
     "bob4 with five": ("bob4", ["a m a p 0.5\n"], {}, "0, line 1: 5 columns where 4 are expected"),
     "bob5 with four": ("bob5", ["a a p 0.5\n"], {}, "0, line 1: 4 columns where 5 are expected"),
-    "bob4 ragged": ("bob4", ["a a p 0.5\na b p\n"], {}, "0, line 2: 3 columns"),
     "bob4 nan": ("bob4", ["a a p 0.5\n\na b p nan\n"], {}, "0, line 3: score is missing"),
     "bob4 infinite": ("bob4", ["a a p -inf\n"], {}, "0, line 1: score is -inf"),
-    "bob4 empty": ("bob4", [""], {}, "0 is empty"),
     "bob-csv without subject": ("bob-csv", ["probe_subject_id,score\na,1\n"], {}, "line 1: there is no column 'bio_ref_subject_id'"),
     "bob-csv ragged": ("bob-csv", ["bio_ref_subject_id,probe_subject_id,score\na,b\n"], {}, "0, line 2: 2 columns"),
     "pyeer text": ("pyeer", ["0.5\nx\n", "0.1\n"], {}, "0, line 2: score is 'x'"),
@@ -288,7 +251,6 @@ READERS: dict[str, tuple[str, list[Content], dict[str, Any], str]] = {
     "matrix labels": ("matrix", [npy_bytes(np.eye(2)), "a\nb\nc\n"], {}, "1 holds 3 labels, and .* has 2 rows"),
     "matrix empty label": ("matrix", [npy_bytes(np.eye(2)), 'a\n""\n'], {}, "1, line 2: the label is empty"),
     "matrix alone": ("matrix", [npy_bytes(np.eye(2))], {}, "0 has no labels"),
-    "matrix of objects": ("matrix", [npy_bytes(OBJECTS, True), "a\n"], {}, "never unpickled"),
     "splink without weight": ("splink", ["unique_id_l,unique_id_r\n1,2\n"], {}, "no column 'match_weight'"),
     "splink without labels": ("splink", ["match_weight,unique_id_l,unique_id_r\n1,1,2\n"], {}, "0 holds no labels"),
     "splink without ids": ("splink", ["match_weight,clerical_match_score\n1,1\n"], {}, "no column 'unique_id_l'"),

@@ -15,13 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matchbound as mb
+from filecontents import put
 from matchbound.cli import main
 from matchbound.data.comparisons import REPEATS
-
-
-def put(path: Path, text: str) -> Path:
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def by_read(path: Path, **options: Any) -> tuple[str, ...]:

@@ -277,7 +277,7 @@ def member_at(path: Path, name: str) -> tuple[int, int]:
     return start, start + 30 + name_size + extra
 
 
-@pytest.mark.parametrize("damage", ["end", "middle", "mark", "magic", "shape", "objects"])
+@pytest.mark.parametrize("damage", ["end", "middle", "mark", "magic", "shape"])
 def test_a_damaged_archive_is_named(damage: str, tmp_path: Path) -> None:
     path = tmp_path / "e.npz"
     np.savez(path, identity=np.arange(3000), embeddings=big())
@@ -293,11 +293,8 @@ def test_a_damaged_archive_is_named(damage: str, tmp_path: Path) -> None:
         content[start : start + 4] = b"XXXX"
     elif damage == "magic":
         content[data : data + 6] = b"NUMPYX"
-    elif damage == "shape":
-        content = bytearray(bytes(content).replace(b"(3000, 100)", b"(9999, 100)", 1))
     else:
-        content = bytearray(bytes(content).replace(b"'<f4'", b"'|O' ", 1))
-        what = "the array 'embeddings' holds Python objects, which are never unpickled"
+        content = bytearray(bytes(content).replace(b"(3000, 100)", b"(9999, 100)", 1))
     path.write_bytes(content)
     with pytest.raises(DataError, match=what) as caught:
         mb.read(path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 import matchbound as mb
+from filecontents import packed, put
 from matchbound.data.values import FAILED
 from matchbound.errors import spelled
 from matchbound.files.opening import Input
@@ -168,23 +168,12 @@ def test_sides_of_segments(tmp_path: Path) -> None:
     assert sorted(read.instances.tolist()) == ["model:m", "model:n", "segment:s-a", "segment:s-b", "segment:t-a"]
 
 
-def packed(path: Path, text: str, times: int) -> Path:
-    with gzip.open(path, "wt", compresslevel=1) as stream:
-        for _ in range(times // 1000):
-            stream.write(text * 1000)
-    return path
-
-
 def test_a_packed_list_without_identities_is_bounded(tmp_path: Path) -> None:
     """It took 8 GB to count 56 million scores from 110 KB."""
     said = "more than 2,000,000 comparisons without identities in .* unpack it first or give max_bytes=33554433"
     with pytest.raises(mb.DataError, match=said):
         mb.read(packed(tmp_path / "labelled.gz", "y 3\nn 2\n", 1_100_000))
-    head = tmp_path / "head.csv.gz"
-    with gzip.open(head, "wt") as stream:
-        stream.write("genuine,score\n")
-    table = tmp_path / "table.csv.gz"
-    table.write_bytes(head.read_bytes() + packed(tmp_path / "rest.gz", "1,3\n0,2\n", 1_100_000).read_bytes())
+    table = packed(tmp_path / "table.csv.gz", "1,3\n0,2\n", 1_100_000, "genuine,score\n")
     with pytest.raises(mb.DataError, match=said):
         mb.read(table)
     assert len(mb.read(table, max_bytes=33554433)) == 2_200_000
@@ -217,13 +206,6 @@ def test_a_wide_table_takes_time_by_its_columns(tmp_path: Path) -> None:
     assert time.process_time() - begun < 3
 
 
-def written(folder: Path, **texts: str) -> list[str]:
-    """Files with these texts."""
-    for name, text_of_it in texts.items():
-        (folder / name).write_text(text_of_it)
-    return [str(folder / name) for name in texts]
-
-
 KALDI = "a b target\nc d target\na d nontarget\nc b nontarget\n"
 VOX = "1 p/1.wav p/2.wav\n0 p/1.wav q/1.wav\n1 q/1.wav q/2.wav\n0 q/2.wav p/2.wav\n"
 
@@ -238,7 +220,7 @@ VOX = "1 p/1.wav p/2.wav\n0 p/1.wav q/1.wav\n1 q/1.wav q/2.wav\n0 q/2.wav p/2.wa
     ],
 )
 def test_missing_scores_of_trials(trials: str, scores: str, tmp_path: Path) -> None:
-    files = written(tmp_path, trials=trials, **({"scores": scores} if scores else {}))
+    files = [put(tmp_path / name, text) for name, text in (("trials", trials), ("scores", scores)) if text]
     with pytest.raises(mb.DataError, match="missing='reject'"):
         mb.read(files, reader="kaldi")
     assert mb.read(files, reader="kaldi", missing="drop").score.tolist() == [0.9, 0.2, 0.1]
@@ -256,7 +238,7 @@ def test_missing_scores_of_trials(trials: str, scores: str, tmp_path: Path) -> N
     ],
 )
 def test_trials_and_scores_in_either_order(reader: str, trials: str, scores: str, tmp_path: Path) -> None:
-    files = written(tmp_path, trials=trials, scores=scores)
+    files = [str(put(tmp_path / "trials", trials)), str(put(tmp_path / "scores", scores))]
     rates = [mb.evaluate(mb.read(order, reader=reader), 0.5) for order in (files, files[::-1])]
     assert [(one.far.errors, one.frr.errors, one.far.comparisons) for one in rates] == [(0, 0, 2)] * 2
     assert mb.evaluate(files, 0.5).far.comparisons == 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import pytest
 from pyarrow import parquet
 
 import matchbound as mb
+from filecontents import packed, put
 
 LONG = "x" * 9_999
 HEAD = "id_a,id_b,score\n"
@@ -50,20 +50,6 @@ for name, (paths, options) in json.loads(sys.argv[1]).items():
 """
 
 
-def put(path: Path, content: str | bytes) -> Path:
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
-
-
-def packed(path: Path, text: str, size: int, head: str = "") -> Path:
-    with gzip.open(path, "wb", compresslevel=1) as stream:
-        stream.write(head.encode())
-        block = text.encode() * 10_000
-        for _ in range(size // len(block)):
-            stream.write(block)
-    return path
-
-
 def files(folder: Path) -> dict[str, tuple[list[Path], dict[str, Any]]]:
     """Files of about a megabyte at most, each of which took gigabytes, or would have."""
     made: dict[str, tuple[list[Path], dict[str, Any]]] = {}
@@ -85,15 +71,15 @@ def files(folder: Path) -> dict[str, tuple[list[Path], dict[str, Any]]]:
     one = pa.table({"id_a": ["x" * 40_000_000, "b"], "id_b": ["a", "b"], "score": [0.1, 0.2]})
     parquet.write_table(one, folder / "o.parquet", use_dictionary=False, compression="zstd")
     made["one text without end"] = ([folder / "o.parquet"], {})
-    made["a gzip bomb"] = ([packed(folder / "e.csv.gz", "a,b,1\n", 36_000_000, HEAD)], {})
-    made["one pair again and again"] = ([packed(folder / "f.csv.gz", "a,b,1\n", 33_000_000, f"{HEAD}a,a,2\n")], {})
+    made["a gzip bomb"] = ([packed(folder / "e.csv.gz", "a,b,1\n", 6_000_000, HEAD)], {})
+    made["one pair again and again"] = ([packed(folder / "f.csv.gz", "a,b,1\n", 5_500_000, f"{HEAD}a,a,2\n")], {})
     made["trials with two spaces"] = (
-        [packed(folder / "k.gz", "a  a 2 y\na  b 1 n\n", 18_000_000)],
+        [packed(folder / "k.gz", "a  a 2 y\na  b 1 n\n", 1_000_000)],
         {"reader": "kaldi"},
     )
-    scores = packed(folder / "g.gz", "1\n", 6_000_000)
+    scores = packed(folder / "g.gz", "1\n", 3_000_000)
     made["scores of nobody"] = ([scores, scores], {"reader": "pyeer"})
-    many = packed(folder / "labels.gz", "a\n", 1_000_000)
+    many = packed(folder / "labels.gz", "a\n", 500_000)
     np.save(folder / "n.npy", np.ones((3, 2)))
     made["too many labels"] = ([folder / "n.npy"], {"labels": str(many)})
     made["blank lines"] = ([packed(folder / "blank.csv.gz", "\n", 2_000_000)], {})

@@ -18,8 +18,8 @@ import pytest
 from pyarrow import parquet
 
 import matchbound as mb
+from filecontents import parquet_bytes
 from matchbound.files.opening import file_digest
-from matchbound.readers.infer import components
 
 CSV = "id_a,instance_a,id_b,instance_b,score\na,1,a,2,0.9\na,1,b,1,0.25\nb,1,b,2,-1e-3\n"
 
@@ -209,21 +209,18 @@ def same_embeddings(found: Any) -> mb.Embeddings:
 
 def test_npz(tmp_path: Path) -> None:
     path = tmp_path / "e.npz"
-    np.savez(path, embeddings=VECTORS, identity=WHO, group=["x", "x", "y", "y"], instance=list("1234"), extra=[1])
+    np.savez(
+        path, embeddings=VECTORS, identity=WHO, group=["x", "x", "y", "y"], instance=list("1234"), accent=list("ppqq")
+    )
     found = same_embeddings(mb.read(path, similarity="euclidean"))
     assert found.similarity == "euclidean"
     assert found.group.tolist() == ["x", "y", "y"]
     assert found.instance.tolist() == list("1234")
+    assert mb.read(path, group="accent").group.tolist() == list("pqq")
     np.savez_compressed(path, X=VECTORS.astype(np.float16), y=WHO)
     assert same_embeddings(mb.read(path)).vectors.dtype == np.float16
     np.savez(path, id_a=["a", "a", "b"], id_b=["a", "b", "b"], score=[0.9, 0.25, -1e-3])
     check(mb.read(path), instances=False)
-
-
-def test_npz_groups_by_another_array(tmp_path: Path) -> None:
-    np.savez(tmp_path / "e.npz", embeddings=VECTORS, identity=WHO, accent=["x", "x", "y", "y"])
-    found = mb.read(tmp_path / "e.npz", group="accent")
-    assert found.group.tolist() == ["x", "y", "y"]
 
 
 def test_npy_with_labels(tmp_path: Path) -> None:
@@ -271,19 +268,13 @@ class Stream(SimpleNamespace):
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Stream()
     monkeypatch.setattr(sys, "stdin", stream)
-    for content in (CSV.encode(), table_bytes()):
+    for content in (CSV.encode(), parquet_bytes(**frame_columns())):
         stream.buffer = io.BytesIO(content)
         check(mb.read("-"))
         assert file_digest("-") == f"sha256:{hashlib.sha256(content).hexdigest()}"
     stream.buffer = io.BytesIO(b"id_a,id_b,score\na,b,x\n")
     with pytest.raises(mb.DataError, match="standard input, line 2: score is 'x', not a number"):
         mb.read("-")
-
-
-def table_bytes() -> bytes:
-    content = io.BytesIO()
-    parquet.write_table(pa.table(frame_columns()), content)
-    return content.getvalue()
 
 
 def test_digest_of_a_folder(tmp_path: Path) -> None:
@@ -303,12 +294,6 @@ def test_pipes_are_read_once(tmp_path: Path) -> None:
     check(mb.read(path))
     writer.join()
     assert file_digest(path) == f"sha256:{hashlib.sha256(CSV.encode()).hexdigest()}"
-
-
-def test_a_column_of_decisions_is_no_label(tmp_path: Path) -> None:
-    path = tmp_path / "s.csv"
-    path.write_text("id_a,id_b,score,match\na,b,0.9,1\na,a,0.1,0\n")
-    assert mb.read(path).genuine.tolist() == [False, True]
 
 
 def test_usage_errors(tmp_path: Path) -> None:
@@ -337,11 +322,6 @@ def test_distance_cannot_contradict_similarity(tmp_path: Path) -> None:
     with pytest.raises(mb.UsageError, match="similarity='euclidean'"):
         mb.read(tmp_path / "e.npz", distance=True)
     assert mb.read(tmp_path / "e.npz", distance=True, similarity="euclidean").distance
-
-
-def test_components_of_a_long_chain() -> None:
-    order = np.random.default_rng(3).permutation(20_000)
-    assert not components(20_000, order[1:], order[:-1]).any()
 
 
 def test_reading_imports_no_frame_library(tmp_path: Path) -> None:

@@ -11,15 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matchbound as mb
+from filecontents import put
 from matchbound.cli import main
 from matchbound.readers import text as text_reader
 from matchbound.readers.scan import scan_scores
-
-
-def put(path: Path, text: str) -> Path:
-    path.write_text(text, encoding="utf-8", newline="")
-    return path
-
 
 names = st.sampled_from(["ann", "eve", "Zoë 李", "b;c", "x" * 70])
 rows = st.lists(st.tuples(names, names, st.integers(-999, 999)), min_size=1, max_size=30)
