@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import matchbound as mb
 import naive_costs as naive
-from conftest import DATA, golden_table
+from conftest import DATA, golden_table, run_json
 from matchbound.cli import main
 from strategies import Row, comparisons, tables
 
@@ -198,16 +198,14 @@ def test_the_usual_points() -> None:
 
 
 def test_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--threshold-from", DEV, "--criterion", "far=0.05", "--claim", "hter<99%", "--format", "json", "-q"]
-    assert main(["evaluate", FILE, *options]) == 0
-    document = json.loads(capsys.readouterr().out)
+    options = ["--threshold-from", DEV, "--criterion", "far=0.05", "--claim", "hter<99%", "-q"]
+    document = run_json(capsys, "evaluate", FILE, *options)
     threshold = mb.roc(golden_table("balanced")).at_far(0.05).threshold
     assert [row["metric"] for row in document["results"]] == ["far", "frr", "hter"]
     assert document["results"][0]["threshold"] == threshold
     assert document["provenance"]["parameters"]["threshold_from"] == "balanced.csv"
     assert main(["evaluate", FILE, "--threshold", "1", "--threshold-from", DEV]) == 2
-    assert main(["roc", FILE, "--points", "--format", "json", "-q"]) == 0
-    rows = json.loads(capsys.readouterr().out)["results"]
+    rows = run_json(capsys, "roc", FILE, "--points", "-q")["results"]
     assert [row["target"] for row in rows[:3]] == [0.01, 0.001, 0.0]
 
 
@@ -217,8 +215,8 @@ def test_sre08(shared_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
     metrics = pytest.importorskip("sklearn.metrics")
     file = shared_data / "scores_nist_sre08_tno.parquet"
-    assert main(["roc", str(file), "--min-dcf", "0.01", "--min-dcf", "0.001", "--format", "json", "-q"]) == 0
-    rows = {(row["metric"], row["target"]): row for row in json.loads(capsys.readouterr().out)["results"]}
+    found = run_json(capsys, "roc", str(file), "--min-dcf", "0.01", "--min-dcf", "0.001", "-q")["results"]
+    rows = {(row["metric"], row["target"]): row for row in found}
     table = pq.read_table(file)
     far, tpr, _ = metrics.roc_curve(np.array(table["genuine"]), np.array(table["score"]), drop_intermediate=False)
     for prior in (0.01, 0.001):
