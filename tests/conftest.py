@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -90,3 +92,39 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("the folder of real data sets is not beside this checkout")
     return folder
+
+
+CLUSTER: dict[str, Any] = {"dashboard_address": None, "silence_logs": 50, "protocol": "tcp"}
+
+
+@pytest.fixture
+def cluster() -> Iterator[Any]:
+    """A cluster in threads of this process."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, **CLUSTER) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """A client of a cluster of two processes."""
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **CLUSTER) as cluster,
+        distributed.Client(cluster) as made,
+    ):
+        yield made
+
+
+@pytest.fixture
+def kill_one(client: Any) -> Iterator[Callable[[int, int], None]]:
+    """A progress that kills a worker when it is called first; it must have been called at the end of the test."""
+    workers = list(client.run(os.getpid).values())
+
+    def progress(done: int, total: int) -> None:
+        if len(workers) == 2:
+            os.kill(workers.pop(), signal.SIGKILL)
+            time.sleep(0.2)
+
+    yield progress
+    assert len(workers) == 1
