@@ -103,8 +103,7 @@ def _latent(rate: Rate, ask: Ask) -> Limits:
     if reason is not None:
         raise CannotFit(reason)
     found = rate.latent_model(ask.options.get("settings")).limits(rate.units_erred, ask.level, ask.side)
-    names = ("rho_identity", "rho_pair", "erring_pairs", "effective_identities")
-    return Limits(found.low, found.high, notes=found.notes, details={name: getattr(found, name) for name in names})
+    return Limits(found.low, found.high, notes=found.notes, details=found.details)
 
 
 def _fallback_wilson(rate: Rate, ask: Ask) -> Limits:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -134,20 +134,15 @@ class Correlations:
 
 @dataclass(frozen=True)
 class LatentLimits:
-    """An interval from the latent model, with what it rests on.
+    """Limits from the latent model, each with the tail that was asked for, and what they rest on.
 
-    - low, high: the limits; a one-sided interval has 0 or 1 as its other limit.
-    - rho_identity, rho_pair: ρ_s (NaN for FRR) and ρ_w.
-    - erring_pairs: λ: how many identity pairs (FRR: identities) are expected to hold the errors at the estimate.
-    - effective_identities: G_e.
+    `details` are ``rho_identity`` and ``rho_pair``, ρ_s (NaN for FRR) and ρ_w; ``erring_pairs``, λ: how many identity
+    pairs (FRR: identities) are expected to hold the errors at the estimate; and ``effective_identities``, G_e.
     """
 
     low: float
     high: float
-    rho_identity: float
-    rho_pair: float
-    erring_pairs: float
-    effective_identities: float
+    details: Mapping[str, float]
     notes: tuple[Note, ...] = field(default=(), compare=False)
 
 
@@ -188,21 +183,16 @@ class LatentModel:
         return normal_quantile((1.0 - level) / (2.0 if side == "two-sided" else 1.0))
 
     def limits(self, errors: float, level: float = 0.95, side: Side = "two-sided") -> LatentLimits:
-        """The interval for a rate of which `errors` errors were seen, between 0 and `comparisons`."""
+        """Both limits for a rate of which `errors` errors were seen, between 0 and `comparisons`."""
         low, high = (float(v) for v in self.limit(errors, self.deviate(level, side), np.array([False, True])))
         view = self._sides()[int(errors > self.comparisons / 2.0)]
         x = self.comparisons - errors if view.mirrored else errors
         z = ndtri(np.array([max(x, 0.5) / self.comparisons]))
         erring = float(view.clusters.erring(z, min(view.correlations.rho_pair, MOST))[0])
-        return LatentLimits(
-            low=0.0 if side == "upper" else low,
-            high=1.0 if side == "lower" else high,
-            rho_identity=view.correlations.rho_identity if self.metric == "far" else math.nan,
-            rho_pair=view.correlations.rho_pair,
-            erring_pairs=erring,
-            effective_identities=self.effective_identities,
-            notes=view._notes(x, erring),
-        )
+        rho_identity = view.correlations.rho_identity if self.metric == "far" else math.nan
+        details = {"rho_identity": rho_identity, "rho_pair": view.correlations.rho_pair}
+        details |= {"erring_pairs": erring, "effective_identities": self.effective_identities}
+        return LatentLimits(low, high, details, view._notes(x, erring))
 
     def limit(
         self,
