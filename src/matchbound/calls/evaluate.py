@@ -15,8 +15,6 @@ from matchbound.counting.run import RunArguments, RunOptions
 from matchbound.counting.sources import AnySource, recount_of, source_of
 from matchbound.counts.curve import CurveTally, unit_curve
 from matchbound.counts.tally import Tally
-from matchbound.data.comparisons import Comparisons
-from matchbound.data.embeddings import Embeddings
 from matchbound.errors import OTHER_WORDS, MatchboundWarning, UsageError, argument, named
 from matchbound.notes import Note
 from matchbound.readers.read import Readable
@@ -229,12 +227,9 @@ def raise_notes(notes: Iterable[Note]) -> None:
 
 def _people_of_both(one: AnySource, two: AnySource) -> int:
     """How many identities stand in both sets; 0 where they are not named, or lie on disk."""
-    named_in = [
-        set(map(str, data.identities.tolist()))
-        for data in (one, two)
-        if isinstance(data, Embeddings) or (isinstance(data, Comparisons) and not data.anonymous)
-    ]
-    return len(named_in[0] & named_in[1]) if len(named_in) == 2 else 0
+    known = [data for data in (one, two) if data.kind != "table" and not data.anonymous]
+    people = [set(map(str, data.identities.tolist())) for data in known]
+    return len(people[0] & people[1]) if len(people) == 2 else 0
 
 
 def threshold_grid(threshold: Any, systems: int | None = None) -> FloatArray:

@@ -98,21 +98,17 @@ class SearchSums:
         return replace(self, own=self.own - other.own, holders=self.holders - other.holders, key=key, gain=gain)
 
 
+# (search, holder, gain), shape (C,) each: what a search loses where an enrolled person is left out.
+Changed = tuple[IntArray, IntArray, FloatArray]
+
+
 def search_sums(
-    person: IntArray,
-    value: FloatArray | BoolArray,
-    changed: tuple[IntArray, IntArray, FloatArray],
-    place: IntArray,
-    size: int,
-    *,
-    crossed: int | None = None,
-    share: float = 1.0,
+    person: IntArray, value: FloatArray | BoolArray, changed: Changed, place: IntArray, size: int
 ) -> SearchSums:
-    """The sums of the mean of `value`.
+    """The sums of the mean of `value`, where nobody is both searched for and enrolled.
 
     - person, value, shape (n,): who was searched for, positions in `place`, and the value of the search.
-    - changed: (search, holder, gain), shape (C,) each: what a search loses where an enrolled person is left out.
-    - size: N; place, crossed, share: see `SearchSums`.
+    - size: N; place: see `SearchSums`.
     """
     n, (search, holder, gain) = float(person.size), changed
     searches = np.bincount(person, minlength=place.size)
@@ -120,7 +116,7 @@ def search_sums(
     own = np.bincount(person, values, place.size) - float(values.sum()) / n * searches
     u = np.bincount(holder, gain, size).astype(np.float64)
     key, people = person[search] * np.int64(size) + holder, int(np.count_nonzero(searches))
-    return SearchSums(own / n, (u - u.sum() / size) / n, key, gain / n, place, people, crossed, share)
+    return SearchSums(own / n, (u - u.sum() / size) / n, key, gain / n, place, people)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,10 +174,8 @@ class Unmated:
         """The sums of FPIR, which loses the single hits of whoever is left out."""
         alone, holder = self.single_hits(threshold)
         changed = alone, holder, np.ones(alone.size)
-        crossed, share = self.size if self.rotating else None, 1.0 - 1.0 / self.size
-        return search_sums(
-            self.person, self.erred(threshold), changed, self.enrolled, self.size, crossed=crossed, share=share
-        )
+        sums = search_sums(self.person, self.erred(threshold), changed, self.enrolled, self.size)
+        return replace(sums, crossed=self.size if self.rotating else None, share=1.0 - 1.0 / self.size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,10 +226,8 @@ class Ranked:
         counted = self.mate >= threshold
         holder = self.holder[counted]
         changed = np.repeat(self.blamed[counted], holder.shape[1]), holder.reshape(-1), np.ones(holder.size)
-        crossed = int(np.unique(self.person).size)
-        return search_sums(
-            self.person, self.erred(threshold), changed, np.arange(self.size), self.size, crossed=crossed
-        )
+        sums = search_sums(self.person, self.erred(threshold), changed, np.arange(self.size), self.size)
+        return replace(sums, crossed=sums.people)
 
 
 def at_rank(person: IntArray, mate: FloatArray, holder: IntArray, score: FloatArray, size: int, rank: int) -> Ranked:

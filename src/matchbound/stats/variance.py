@@ -106,10 +106,6 @@ class UnitRate:
     identities: float
 
     @property
-    def people(self) -> int:
-        return int(np.count_nonzero(self.partners))
-
-    @property
     def sums(self) -> DyadicSums:
         """The residuals of the rate by identity."""
         moved, none = self.excess / self.units, np.zeros(self.excess.size)

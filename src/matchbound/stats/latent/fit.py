@@ -125,7 +125,7 @@ def of_units(model: LatentModel, rates: Sequence[UnitRate]) -> LatentModel:
         model,
         design=unit_design(rate),
         clusters=Clusters(np.ones(1), np.array([units])),
-        effective_identities=float(max(rate.people, 1)),
+        effective_identities=max(rate.identities, 1.0),
         own=OwnVariance.of(seen[kept] * units, variance[kept] / seen[kept] ** 2),
         other=model.other and of_units(model.other, rates),
     )
