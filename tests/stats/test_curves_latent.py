@@ -80,9 +80,9 @@ def test_targets_below_one_error_are_extrapolated(curve: RocCurve) -> None:
 
 
 def test_areas_have_no_latent_interval(curve: RocCurve) -> None:
-    with pytest.raises(mb.UsageError, match="method must be one of"):
+    with pytest.raises(mb.UsageError, match="method"):
         curve.auc().interval("latent")
-    with pytest.raises(mb.UsageError, match="it takes settings"):
+    with pytest.raises(mb.UsageError, match="level_far"):
         curve.eer().interval("latent", level_far=0.1)
 
 

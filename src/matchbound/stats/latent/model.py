@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.notes import Note
-from matchbound.stats.intervals import ndtr, ndtri, normal_quantile
+from matchbound.stats.intervals import ndtr, ndtri
 from matchbound.stats.latent.probabilities import any_below, count_tail, excess, solve_decreasing
 
 Metric = Literal["far", "frr"]
@@ -180,7 +180,7 @@ class LatentModel:
 
     def deviate(self, level: float, side: Side = "two-sided") -> float:
         """u, the normal quantile with a tail of 1 − level, or half of it for a two-sided interval."""
-        return normal_quantile((1.0 - level) / (2.0 if side == "two-sided" else 1.0))
+        return -float(ndtri((1.0 - level) / (2.0 if side == "two-sided" else 1.0)))
 
     def limits(self, errors: float, level: float = 0.95, side: Side = "two-sided") -> LatentLimits:
         """Both limits for a rate of which `errors` errors were seen, between 0 and `comparisons`."""
