@@ -118,25 +118,6 @@ def test_a_first_row_that_is_misspelt_is_no_header(tmp_path: Path) -> None:
     assert len(mb.read([headed, put(tmp_path / "one", "0.5\n")], reader="ijb")) == 1
 
 
-def splink(folder: Path, predictions: str, labels: str) -> list[Path]:
-    head = "unique_id_l,unique_id_r"
-    return [
-        put(folder / "p.csv", f"{head},match_weight\n{predictions}"),
-        put(folder / "l.csv", f"{head},clerical_match_score\n{labels}"),
-    ]
-
-
-def test_splink_pairs_predicted_or_labelled_twice(tmp_path: Path) -> None:
-    twice = splink(tmp_path, "1,2,5\n2,1,7\n1,3,0\n1,3,0\n", "1,2,1\n3,1,0\n1,3,0\n")
-    with pytest.raises(mb.DataError, match=r"2 and 1 are predicted again with another score \(7, 5 in .*line 2"):
-        mb.read(twice, reader="splink")
-    for how, score in (("mean", 6.0), ("max", 7.0), ("first", 5.0)):
-        found = mb.read(twice, reader="splink", repeats=how)  # type: ignore[call-overload,unused-ignore]
-        assert found.score.tolist() == [score, 0.0]
-    with pytest.raises(mb.DataError, match="labelled genuine in one row and impostor in another"):
-        mb.read(splink(tmp_path, "1,2,5\n", "1,2,1\n2,1,0\n"), reader="splink")
-
-
 def test_an_archive_with_an_array_twice(tmp_path: Path) -> None:
     arrays = (("embeddings", np.eye(2)), ("embeddings", -np.eye(2)), ("identity", np.arange(2)))
     with warnings.catch_warnings(), zipfile.ZipFile(tmp_path / "e.npz", "w") as archive:

@@ -99,6 +99,18 @@ def test_files_and_frames_are_read_where_data_are_expected(tmp_path: Path) -> No
         mb.evaluate("none.csv", 0.5)
 
 
+WITH_INSTANCES = "id_a,instance_a,id_b,instance_b,score\nann,1,ann,2,0.9\nann,1,eve,1,0.2\neve,1,eve,2,0.7\n"
+
+
+@pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+@pytest.mark.parametrize("tail", ["\n\n", ",,,,\n,,,,\n", "\n , ,,,\r\n", ',,,,""\n', ",,,,"])
+def test_blank_rows_at_the_end(tail: str, tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text(WITH_INSTANCES + tail)
+    assert mb.read(path).score.tolist() == [0.9, 0.2, 0.7]
+    assert mb.evaluate(mb.scan(path), 0.5).far.comparisons == 1
+
+
 # --- files without a header ---
 
 

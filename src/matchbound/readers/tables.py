@@ -240,8 +240,7 @@ def build_comparisons(
     notes = [*table.notes]
     if score is None:
         score = table.numbers(roles.score, may_miss=options.missing != "error")
-    if options.missing != "error":
-        table, score = settled(table, score, roles.score, small_is_same, options.missing, notes)
+    table, score = settled(table, score, roles.score, small_is_same, options.missing, notes)
     if options.distance is None and roles.distance:
         notes.append(distance_note(roles.score))
     notes += roles.notes

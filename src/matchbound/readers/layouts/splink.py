@@ -70,8 +70,7 @@ def read_splink(inputs: Sequence[Input | Table], options: Options) -> Comparison
         unit = f": a threshold is a match weight, and a probability of 0.9 is log2(0.9 / 0.1) = 3.17{instead}"
     notes = [Note("column-chosen", f"the column {chosen!r} was read as the score{unused}{unit}")]
     values = table.numbers(chosen, may_miss=options.missing != "error")
-    if options.missing != "error":
-        table, values = settled(table, values, chosen, bool(options.distance), options.missing, notes)
+    table, values = settled(table, values, chosen, bool(options.distance), options.missing, notes)
     if len(tables) == 2 and unique_id in tables[1].names:
         return _clustered(table, tables[1], values, options, notes)
     left, right = _records(table, unique_id)

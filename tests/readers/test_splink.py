@@ -1,4 +1,4 @@
-"""Labels that cover a part of Splink's predictions, as clerical review gives them."""
+"""Predictions of Splink: labels of a part of them, labels twice, clusters, and columns of weights."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import matchbound as mb
+from filecontents import put
+from matchbound.cli import main
 from matchbound.notes import PARTIAL_LABELS, SAID_COMPLETE
 
 HEAD = "match_weight,unique_id_l,unique_id_r"
@@ -59,8 +61,6 @@ def test_labels_that_are_complete_or_said_to_be(tmp_path: Path) -> None:
 
 
 def test_the_command_line_shows_precision_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from matchbound.cli import main
-
     words = ["evaluate", *map(str, files(tmp_path, 0.4)), "--reader", "splink", "--threshold", "0", "--linkage"]
     for option, shown in (([], False), (["--option", "labels=complete"], True)):
         main([*words, *option])
@@ -80,3 +80,49 @@ def test_columns_of_weights_are_named(columns: str, tmp_path: Path) -> None:
     path.write_text(f"id_a,id_b,points,{columns}\na,a,1{more}\na,b,0{more}\n")
     used = mb.read(path, columns={"score": columns.split(",")[0]})
     assert all(repr(columns.split(",")[0]) not in note for note in used.findings() if note.code == "unused-column")
+
+
+def labelled(folder: Path, predictions: str, labels: str) -> list[Path]:
+    head = "unique_id_l,unique_id_r"
+    return [
+        put(folder / "p.csv", f"{head},match_weight\n{predictions}"),
+        put(folder / "l.csv", f"{head},clerical_match_score\n{labels}"),
+    ]
+
+
+def test_splink_pairs_predicted_or_labelled_twice(tmp_path: Path) -> None:
+    twice = labelled(tmp_path, "1,2,5\n2,1,7\n1,3,0\n1,3,0\n", "1,2,1\n3,1,0\n1,3,0\n")
+    with pytest.raises(mb.DataError, match=r"2 and 1 are predicted again with another score \(7, 5 in .*line 2"):
+        mb.read(twice, reader="splink")
+    for how, score in (("mean", 6.0), ("max", 7.0), ("first", 5.0)):
+        found = mb.read(twice, reader="splink", repeats=how)  # type: ignore[call-overload,unused-ignore]
+        assert found.score.tolist() == [score, 0.0]
+    with pytest.raises(mb.DataError, match="labelled genuine in one row and impostor in another"):
+        mb.read(labelled(tmp_path, "1,2,5\n", "1,2,1\n2,1,0\n"), reader="splink")
+
+
+def write_splink(folder: Path, *, shared: bool = False) -> tuple[Path, Path]:
+    one, two = folder / "predictions.csv", folder / "clusters.csv"
+    other = "b" if shared else "a"
+    one.write_text(
+        "match_weight,source_dataset_l,unique_id_l,source_dataset_r,unique_id_r\n"
+        f"5.0,a,r1,a,r2\n-4.0,a,r1,{other},r3\n-3.0,a,r2,a,r3\n"
+    )
+    two.write_text("unique_id,cluster\nr1,x\nr2,x\nr3,y\nr4,y\n")
+    return one, two
+
+
+@pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+def test_predictions_and_clusters_in_any_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = write_splink(tmp_path)
+    straight, swapped = (mb.read(files, reader="splink") for files in ([one, two], [two, one]))
+    assert straight.score.tolist() == swapped.score.tolist()
+    assert straight.n_identities == 2
+    assert int(straight.genuine.sum()) == 2  # r1 and r2, and r3 and r4, which blocking did not propose
+    assert main(["evaluate", str(one), str(two), "--threshold", "0"]) == 0
+    assert "predictions.csv, clusters.csv read with" in " ".join(capsys.readouterr().err.split())
+
+
+def test_records_of_two_datasets_need_the_dataset(tmp_path: Path) -> None:
+    with pytest.raises(mb.DataError, match="no column source_dataset to tell them apart"):
+        mb.read(list(write_splink(tmp_path, shared=True)), reader="splink")
