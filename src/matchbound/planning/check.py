@@ -19,6 +19,7 @@ from matchbound.planning.protocol import design_protocol, score_protocol
 from matchbound.planning.study import NOWHERE
 from matchbound.results.description import Description
 from matchbound.show.numbers import count_text, level_text, percent
+from matchbound.show.section import sentence_of
 from matchbound.show.tables import terminal_width, wrapped
 from matchbound.show.terms import metric_name, say
 from matchbound.stats.latent.fit import all_pairs
@@ -153,7 +154,6 @@ def advice_text(findings: Sequence[str], advice: Advice, width: int | None = Non
             lines += [f"- {first}", *(f"  {line}" for line in rest)]
         return lines
 
-    sentences = [f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?')) else '.'}" for text in findings]
     parts = listed("What these data can support", advice.supports)
-    parts += listed("What to look at first", sentences) if findings else []
+    parts += listed("What to look at first", [sentence_of(text) for text in findings]) if findings else []
     return "\n".join([*parts, "", "What to run next", *(f"  {command}" for command in advice.commands)]) + "\n"

@@ -162,7 +162,7 @@ class Document:
 
 def sentence_of(text: str) -> str:
     """A note as a sentence: with a capital and a full stop."""
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?')) else '.'}"
 
 
 def _folded(line: str, room: int) -> list[str]:
