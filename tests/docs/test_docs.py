@@ -76,6 +76,7 @@ def run_console(text: str) -> None:
 def test_the_blocks_of_a_page_run(page: Path, examples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(examples)
     monkeypatch.setenv("MPLBACKEND", "Agg")
+    monkeypatch.setenv("COLUMNS", "80")  # what a terminal shows
     space: dict[str, object] = {}
     printed = ""
     for language, text, follows in blocks(page):

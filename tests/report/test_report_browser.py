@@ -245,6 +245,7 @@ def test_light_and_dark_and_print(page: mb.Comparisons, browser: Browser) -> Non
     assert browser.run("return getComputedStyle(document.getElementById('threshold')).display") == "none"
     browser.wide(672)  # the width of A4 within margins of 16 mm
     assert beyond(browser) == []
+    assert browser.run("return getComputedStyle(document.querySelector('dl.facts > div')).breakInside") == "avoid"
     made = base64.b64decode(browser.protocol("Page.printToPDF", printBackground=True)["data"])
     assert made.startswith(b"%PDF")
     browser.prefer("light")

@@ -88,6 +88,14 @@ def test_failures_to_enrol_and_to_acquire() -> None:
     for stated, rate in ((made.points[0].gfar, both.gfar), (made.points[0].gfrr, both.gfrr)):
         assert stated is not None
         assert (stated.estimate, stated.low, stated.high) == (rate.estimate, *rate.interval())
+    at_far, fixed = made.points[1], mb.evaluate(data, made.points[1].threshold).generalised(failed).gfrr.interval()
+    assert at_far.gfrr is not None  # at an estimated threshold: no narrower than at a given one, nor than its part
+    assert at_far.gfrr.estimate > at_far.frr.estimate
+    assert at_far.gfrr.low <= fixed.low
+    assert at_far.gfrr.high >= max(fixed.high, at_far.frr.high)
+    assert at_far.gfrr.upper is not None
+    assert at_far.frr.upper is not None
+    assert at_far.gfrr.upper >= at_far.frr.upper
     page = render(made, "html")
     assert "GFRR" in page
     assert "Failure to enrol 4.00%, failure to acquire 2.50%." in page

@@ -102,6 +102,13 @@ def test_a_number_is_never_broken(width: int) -> None:
         assert "Columns omitted to fit the terminal: errors, comparisons" in shown.replace("\n", " ")
 
 
+def test_only_a_known_width_leaves_columns_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert "86,937,845" in BIG.text()  # standard output is no terminal here
+    monkeypatch.setenv("COLUMNS", "50")
+    assert "86,937,845" not in BIG.text()
+
+
 @given(st.lists(st.text(st.characters(blacklist_categories=("Cs", "Cc")), max_size=30), min_size=1, max_size=4))
 def test_any_text_makes_a_table(cells: list[str]) -> None:
     made = as_table(["name", *["x"] * (len(cells) - 1)], [cells])

@@ -26,6 +26,7 @@ from matchbound.report.page import (
     Point,
     Report,
     Settings,
+    Stated,
     best_supported,
     make_slider,
     number_list,
@@ -325,7 +326,10 @@ def _points(
     for rates, frr, target, reading in places:
         both = settings.stated(rates.far, rates.far), settings.stated(frr, rates.frr)
         general = rates.generalised(failures) if failures is not None else None
-        failed = () if general is None else (settings.stated(general.gfar), settings.stated(general.gfrr))
+        failed: tuple[Stated, ...] = ()
+        if general is not None:
+            gfrr = replace(general.gfrr, point=None if target is None else frr)
+            failed = settings.stated(general.gfar), settings.stated(gfrr)
         points.append(Point(target, rates.threshold, reading, *both, *failed))
     errors = [(point.far.errors or 0, point.frr.errors or 0) for point in points]
     if all(min(both) < FEW_ERRORS for both in errors):

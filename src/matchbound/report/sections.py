@@ -231,7 +231,7 @@ def _point_name(point: Point) -> str:
 
 
 def _points(report: Report) -> Section:
-    level, focus = level_text(report.level), report.points[report.focus]
+    level, focus, far = level_text(report.level), report.points[report.focus], say("FAR")
 
     def of(metric: str, write: Callable[[Record], str]) -> Callable[[Point], str]:
         return lambda point: write(getattr(point, metric).record)
@@ -256,6 +256,8 @@ def _points(report: Report) -> Section:
     if failed:
         number: Any = failed[0][2].number
         note = f"Failure to enrol {percent(number.fte)}, failure to acquire {percent(number.fta)}."
+        if any(point.target is not None for point in report.points):
+            note += f" At a given {far}, GFRR accounts for the estimated threshold; GFAR takes it as given."
         title = "With failures to enrol and to acquire, for a single attempt."
         tables.append(replace(_numbers(failed, level, title), note=note))
     whole = [

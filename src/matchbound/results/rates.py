@@ -686,29 +686,37 @@ def _with_failures(method: str, number: GeneralisedRate, ask: Ask) -> Limits:
 
     GFRR: Wilson's formula with the variance of influences added up by person and Student's t; with few false
     non-matches, FNMR's own limits take the place of its term. GFAR: FMR's limits times (1−FTE)(1−FTA), widened by the
-    uncertainty of both on the log scale (MOVER).
+    uncertainty of both on the log scale (MOVER). GFRR at an estimated threshold: the wider of both, with the limits of
+    FNMR at the FMR.
     """
-    rate, people = number.rate, number._people
+    rate, people, point = number.rate, number._people, number.point
     few = bool(rate.errors) and rate.errors < FEW_ERRORS and rate.estimate < RARE
     sides: tuple[Side, Side] = ("two-sided", "two-sided") if ask.side == "two-sided" else ("lower", "upper")
-    lower, upper = (rate.interval(method, ask.level, side=side, **ask.options) for side in sides)
-    own = (lower.low, upper.high)
-    if number.metric == "gfrr" and not few:
-        low, high = gfrr_limits(number.estimate, number.variance, people, ask.tail)
-        return Limits(low, max(high, own[1]), "wilson, influences by person")  # GFRR is never below FNMR
+    known, options = (method, ask.options) if point is None or method in point.methods else ("auto", {})
+    lower, upper = ((point or rate).interval(known, ask.level, side=side, **options) for side in sides)
+    own, name = (lower.low, upper.high), f"{upper.method}, MOVER"
     if number.metric == "gfar":
-        low, high = gfar_limits(rate.estimate, own, number._kept, number._square, people, ask.tail)
-    else:
-        low, high = gfrr_mover(number.estimate, rate.estimate, own, number._square, people, ask.tail)
-    return Limits(low, high, f"{upper.method}, MOVER")
+        limits = gfar_limits(rate.estimate, own, number._kept, number._square, people, ask.tail)
+        return Limits(*limits, name)
+    joined = gfrr_mover(number.estimate, rate.estimate, own, number._square, people, ask.tail)
+    if few:
+        return Limits(*joined, name)
+    low, high = gfrr_limits(number.estimate, number.variance, people, ask.tail)
+    if point is not None:
+        return Limits(min(low, joined[0]), max(high, joined[1]), name)
+    return Limits(low, max(high, own[1]), "wilson, influences by person")  # GFRR is never below FNMR
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GeneralisedRate(OfOneRate):
-    """GFAR = (1−FTE)(1−FTA)·FMR or GFRR = 1 − (1−FTE)(1−FTA)(1−FNMR), for a single attempt."""
+    """GFAR = (1−FTE)(1−FTA)·FMR or GFRR = 1 − (1−FTE)(1−FTA)(1−FNMR), for a single attempt.
+
+    `point` is FNMR at an FMR where the threshold was estimated for that FMR: then its limits are those of FNMR.
+    """
 
     metric: str
     failures: Failures = field(repr=False)
+    point: Number | None = field(default=None, repr=False)
     rules: ClassVar[tuple[Rule, ...]] = through_rate(_with_failures)
 
     @property

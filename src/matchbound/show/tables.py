@@ -62,15 +62,19 @@ class Table:
         return replace(self, rows=tuple(tuple(_bracketed(cell) for cell in row) for row in self.rows))
 
     def text(self, width: int | None = None, colour: bool = False) -> str:
-        """For a terminal; `width` is that of the terminal by default. A number is never broken."""
+        """For a terminal; `width` is that of the terminal by default. A number is never broken.
+
+        Columns that do not fit are left out, except where the text goes to a file or another program.
+        """
         from rich import box
         from rich.align import Align
         from rich.console import Console
         from rich.table import Table as Grid
         from rich.text import Text
 
-        width = max(terminal_width() if width is None else width, LEAST)
-        columns, rows, left_out = _fitted(self, width)
+        room = known_width() if width is None else width
+        width = max(room or NARROW, LEAST)
+        columns, rows, left_out = _fitted(self, width if room else sys.maxsize)
         grid = Grid(
             box=box.SIMPLE_HEAD,
             show_edge=False,
@@ -144,13 +148,21 @@ def as_table(headings: Sequence[str], rows: Sequence[Sequence[str]], title: str 
 
 
 def terminal_width() -> int:
-    """The width of the terminal that standard output goes to; 80 where it goes elsewhere."""
+    """The width in which sentences are set: 80 where nobody knows."""
+    return known_width() or NARROW
+
+
+def known_width() -> int | None:
+    """The width in COLUMNS, or else that of the terminal that standard output goes to, if it goes to one."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given):
+        return max(int(given), 40)
     try:
         if sys.stdout.isatty():
             return max(os.get_terminal_size(sys.stdout.fileno()).columns, 40)
     except (AttributeError, OSError, ValueError):
         pass
-    return NARROW
+    return None
 
 
 def _bracketed(cell: str) -> str:

@@ -71,7 +71,7 @@ def gfrr_mover(
     """Limits on the scale of −log(1−GFRR), FNMR's own (latent) limits in place of its term; for few errors."""
     t = t_quantile(tail, people - 1.0)
     own = t * t * square
-    low, high = (math.log1p(-fnmr) - math.log1p(-min(edge, 1.0 - 1e-15)) for edge in limits)
+    low, high = (math.log1p(-min(fnmr, 1.0 - 1e-15)) - math.log1p(-min(edge, 1.0 - 1e-15)) for edge in limits)
     centre = -math.log1p(-min(estimate, 1.0 - 1e-15))
     below, above = centre - math.hypot(math.sqrt(own), low), centre + math.hypot(math.sqrt(own), high)
     return -math.expm1(-max(below, 0.0)), -math.expm1(-above)
