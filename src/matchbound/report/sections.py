@@ -188,7 +188,8 @@ def _explore(report: Report) -> Section:
             "impostor comparisons match; below, too few do to bound it."
         )
     if report.histogram.outside:
-        outside = f" {count_text(report.histogram.outside)} comparisons lie beyond the ends."
+        some = "1 comparison lies" if report.histogram.outside == 1 else f"{report.histogram.outside:,} comparisons lie"
+        outside = f" {some} beyond the ends."
     scores = replace(
         scores_figure(report.histogram, slider.distance),
         caption="Each histogram has area 1. Impostor scores are dashed, genuine ones solid; the dark parts are errors "

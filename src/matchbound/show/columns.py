@@ -126,7 +126,7 @@ PRIOR = column("prior", "prior", lambda prior: "–" if prior is None else f"{pr
 THRESHOLD = column("threshold", "threshold")
 LIMITS = tuple(column(field, field) for field in ("estimate", "low", "high"))
 COUNTED = Column("errors", "number", 1, counted)
-P_VALUE = column("p", "p_value", p_text)
+P_VALUE = column("p", "p_value")
 RATIO = Column(
     "Ratio", "number", 3, lambda r: f"{ratio_text(r['ratio'])}\n{ratio_span(r['ratio_low'], r['ratio_high'])}"
 )
