@@ -63,7 +63,8 @@ def test_compare_thresholds_and_bootstrap(capsys: pytest.CaptureFixture[str], fi
     assert (row["low"], row["high"]) == pytest.approx((interval.low, interval.high))
 
 
-def test_compare_three(capsys: pytest.CaptureFixture[str], files: list[str]) -> None:
+def test_compare_three(capsys: pytest.CaptureFixture[str], files: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     document = run_json(capsys, "compare", *files, "--threshold", "0.5")
     assert len(document["results"]) == 6
     assert {row["method"] for row in document["results"]} == {"dyadic+latent, max-t"}

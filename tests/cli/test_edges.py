@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import json
 from pathlib import Path
 
 import numpy as np
@@ -126,3 +127,13 @@ def test_a_defect_is_one_line_and_its_own_exit_code(
     assert "defect of matchbound" in said
     assert "pw" not in said
     assert "Traceback" not in said
+
+
+def test_notes_of_many_groups_take_few_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [f"p{i},p{j},{(i * 7 + j) % 10 / 10},g{i % 12},g{j % 12}" for i in range(144) for j in range(i, 144, 12)]
+    (tmp_path / "s.csv").write_text("\n".join(["id_a,id_b,score,sex_a,sex_b", *rows]))
+    words = ["groups", str(tmp_path / "s.csv"), "--group", "sex", "--threshold", "2", "--format", "json"]
+    assert main(words) == 0
+    answer, said = capsys.readouterr()
+    assert len(json.loads(answer)["warnings"]) > 12
+    assert 0 < len(said.splitlines()) < 10

@@ -31,6 +31,9 @@ def test_scores_that_look_wrong() -> None:
     assert codes(good[:4], SAME[:4]) == set()
     (note,) = (n for n in mb.Comparisons.from_labels(~SAME, good).findings() if n.code == "direction")
     assert "label 1" in note
+    with pytest.warns(mb.MatchboundWarning):
+        rates = mb.evaluate(mb.Comparisons.from_labels(~SAME, good), 0.5)  # where it is asked once
+    assert [str(each) for each in rates.warnings if each.code == "direction"] == [note]
 
 
 @pytest.mark.parametrize("pair", [("07", "7"), ("P1", "p1"), ("1", "1.0")])

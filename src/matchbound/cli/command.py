@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, is_dataclass
@@ -20,7 +20,7 @@ from matchbound.errors import DataError, MatchboundWarning, UsageError, spelled,
 from matchbound.files.opening import file_digest, is_address, local_path, own_name, own_names
 from matchbound.files.writing import whole_file, write_atomically
 from matchbound.metrics import METRICS, Home
-from matchbound.notes import heard
+from matchbound.notes import GIVEN, Note, heard
 from matchbound.results.claims import Claim, Statement, parse_claim
 from matchbound.show.records import Record, to_csv, to_json
 from matchbound.show.section import claim_lines, claim_record
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 # the exit code when a claim is not shown
 NOT_SHOWN = 3
+# More notes of one kind than this are joined in one line.
+FEW_OF_KIND = 4
 # arguments that name a file to write
 WRITTEN = ("output", "plot", "report", "checkpoint")
 # arguments that name files to read; an option of a reader may, too
@@ -136,7 +138,7 @@ def execute(command: Callable[..., Outcome | None], bound: inspect.BoundArgument
             with collecting() as notes:
                 outcome = command(*bound.args, **bound.kwargs)
             if not run.quiet:
-                sys.stderr.write("".join(f"warning: {text}\n" for text in notes))
+                sys.stderr.write("".join(f"warning: {text}\n" for text in joined(notes)))
             if outcome is None:
                 return 0
             _deliver(outcome, [*notes, *outcome.notes], run)
@@ -145,14 +147,26 @@ def execute(command: Callable[..., Outcome | None], bound: inspect.BoundArgument
     return 0 if outcome.passed else NOT_SHOWN
 
 
+def joined(notes: Iterable[Note]) -> Iterator[str]:
+    """The notes, those of one kind in one line where there are many, as with many groups."""
+    kinds: dict[str, list[Note]] = {}
+    for note in notes:
+        kinds.setdefault(note.code, []).append(note)
+    for code, of_kind in kinds.items():
+        if code == GIVEN or len(of_kind) <= FEW_OF_KIND:
+            yield from of_kind
+        else:
+            yield f"{of_kind[0]} (and {len(of_kind) - 1} more of this kind)"
+
+
 @contextmanager
-def collecting() -> Iterator[list[str]]:
+def collecting() -> Iterator[list[Note]]:
     """Collect matchbound's warnings in the words of the command line; others go their way."""
-    texts: list[str] = []
+    texts: list[Note] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield texts
-    texts += dict.fromkeys(without_secrets(in_options(note)) for note in heard(caught))
+    texts += dict.fromkeys(Note(note.code, without_secrets(in_options(note))) for note in heard(caught))
     for item in caught:
         if not issubclass(item.category, MatchboundWarning):
             warnings.warn_explicit(item.message, item.category, item.filename, item.lineno)
@@ -185,7 +199,7 @@ def _deliver(outcome: Outcome, notes: Sequence[str], run: Run) -> None:
     made_from = provenance()  # which checks that the files are still what was counted
     output = None if run.arguments["verb"] == "protocol" else run.arguments.get("output")  # there it is the list
     verdicts = claim_lines(outcome.claims) if outcome.claims else ""
-    if not run.quiet and (outcome.document is not None or run.form == "csv"):
+    if outcome.document is not None or run.form == "csv":  # the answer of a claim, also of a quiet run
         sys.stderr.write(verdicts)
     if outcome.document is not None:
         content = outcome.document

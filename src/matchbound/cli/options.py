@@ -292,7 +292,8 @@ class FailureOptions:
 def _counts(name: str, text: str) -> tuple[int, int]:
     failed, _, total = text.partition("/")
     if not (failed.isdecimal() and total.isdecimal() and int(failed) <= int(total) and int(total) > 0):
-        raise UsageError(f"--{name} takes FAILED/TOTAL, such as 12/900; got {text}")
+        why = ", and more cannot fail than there are" if "/" in text and "-" not in text else ""
+        raise UsageError(f"--{name} takes FAILED/TOTAL, such as 12/900{why}; got {text}")
     return int(failed), int(total)
 
 

@@ -623,7 +623,7 @@ class Comparisons(Source):
             notes += suspect_scores(self.score, self.genuine)
         asked = direction_question(self.score[self.genuine], self.score[~self.genuine], self.distance)
         if asked and asked.code == "direction" and self.without_identities:
-            asked = Note("direction", f"{asked} Or does the label 1 stand for different identities?")
+            asked = Note("direction", f"{asked.marked}. Or does the label 1 stand for different identities?")
         return (*self.notes, *notes, *([asked] if asked else []))
 
 

@@ -287,7 +287,7 @@ def make_report(
             drivers=tuple((rate, contributions(rate.unit)) for rate in (rates.far, rates.frr)),
             provenance=provenance,
             show_labels=show_labels,
-            costs=tuple(settings.stated(cost) for cost in costs),
+            costs=tuple(settings.stated(cost, reading=_cost_reading(cost)) for cost in costs),
             verdicts=tuple(verdicts),
             groups=groups,
             group_records=group_records,
@@ -353,6 +353,11 @@ def _groups(
         records = group_records(rates, method, settings.level, **settings.drawing)
     notes = [note for note in rates.warnings if note not in curve.warnings and note.code != "one-instance"]
     return replace(rates, warnings=tuple(notes)), tuple(records)
+
+
+def _cost_reading(cost: Number) -> str:
+    """A short decimal for the threshold at which a detection cost is least."""
+    return f"{cost.record(None)['threshold']:.6g}" if cost.metric == "mindcf" else "–"
 
 
 def _targets(far: Sequence[float] | float | None, curve: RocCurve) -> list[float]:

@@ -264,10 +264,13 @@ def _points(report: Report) -> Section:
     whole = [
         ("Equal error rate", report.eer.reading, report.eer),
         ("Area under the ROC curve", "–", report.auc),
-        *((name_text(cost.record), "–", cost) for cost in report.costs),
+        *((name_text(cost.record), cost.reading, cost) for cost in report.costs),
     ]
     tables.append(_numbers(whole, level, "Numbers of the whole curve."))
     return Section("points", "Operating points", tables=tuple(tables))
+
+
+BOUNDED = ("gfar", "gfrr", "eer")
 
 
 def _numbers(rows: Sequence[tuple[str, str, Stated]], level: str, title: str) -> Table:
@@ -277,7 +280,7 @@ def _numbers(rows: Sequence[tuple[str, str, Stated]], level: str, title: str) ->
         Column("Threshold", "number", cell=lambda row: row[1]),
         Column("Estimate", "number", cell=lambda row: value_text(row[2].metric, row[2].estimate)),
         Column(f"{level} interval", "number", cell=lambda row: _span(row[2])),
-        Column("Below", "number", cell=lambda row: percent(row[2].upper) if row[1] != "–" else "–"),
+        Column("Below", "number", cell=lambda row: percent(row[2].upper) if row[2].metric in BOUNDED else "–"),
     )
     return table(rows, columns, title)
 
@@ -340,7 +343,7 @@ def _driver_part(rate: Rate, parts: Contributions, show_labels: bool) -> Section
 
     columns = (
         Column("Person", cell=lambda i: people[i]),
-        Column("Share of variance", "number", cell=lambda i: f"{100 * parts.share[i]:.3g}%"),
+        Column("Share of variance", "number", cell=lambda i: percent(float(parts.share[i]))),
         Column("Errors", "number", cell=errors),
         Column(f"{name} without", "number", cell=lambda i: percent(float(parts.rate_without[i]))),
     )

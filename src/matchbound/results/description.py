@@ -86,7 +86,8 @@ def describe(data: Source | Readable) -> Description:
         findings.append(Note("incomplete", text))
     genuine, impostor = details.get("genuine_scores"), details.get("impostor_scores")
     asked = question(data.distance)
-    if genuine and impostor and (genuine[1] > impostor[1]) == data.distance and asked not in findings:
+    known = {note.code for note in findings}
+    if genuine and impostor and (genuine[1] > impostor[1]) == data.distance and asked.code not in known:
         findings.append(asked)
     for kind, metric, count in (("genuine", "FRR", data.n_genuine), ("impostor", "FAR", data.n_impostor)):
         if count == 0:

@@ -931,7 +931,8 @@ def error_rates(
     kind = IdentityRate if named(weighting, WEIGHTINGS, "weighting") == "identities" else Rate
     for k, threshold in enumerate(tally.thresholds.tolist()):
         far, frr = kind("far", threshold, tally, k, recount), kind("frr", threshold, tally, k, recount)
-        about_both = [note for note in _of_both(far, frr, tally.distance) if note not in findings]
+        known = {note.code for note in findings}
+        about_both = [note for note in _of_both(far, frr, tally.distance) if note.code not in known]
         notes = (*findings, *people, *about_both, *_of_rate(far), *_of_rate(frr))
         results.append(ErrorRates(threshold, far, frr, tally.n_identities, tally.distance, notes))
     return tuple(results)
