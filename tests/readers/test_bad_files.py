@@ -84,6 +84,7 @@ TEXT: dict[str, tuple[Content, str]] = {
         "a,1,a,2,0.9\na,1,b,1,0.2\n",
         r"The first line looks like data, not like names of columns",
     ),
+    "a matrix": (f"{','.join(['0.5'] * 20)}\n" * 20, r"may be a matrix of scores.*numpy\.save"),
     "two spaces": (HEAD.replace(",", "  ") + "a  a  0.9\n", r"separate columns by commas"),
     "title": ("Results of a vendor\n" + HEAD + GOOD, r"Is the first line a title\?"),
     "value for score": (HEAD.replace("score", "value") + GOOD, r"columns=\{'score': …\}"),

@@ -199,11 +199,19 @@ def bar() -> Iterator[Any]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     shown = (TextColumn("{task.percentage:>3.0f}%"), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
-    drawn = Progress(TextColumn("comparing"), BarColumn(), *shown, console=Console(stderr=True), transient=True)
+    drawn = Progress(
+        TextColumn("{task.description}"), BarColumn(), *shown, console=Console(stderr=True), transient=True
+    )
     task = drawn.add_task("comparing", total=None, rate="")
 
+    passes = 1
+
     def progress(done: int, total: int) -> None:
+        nonlocal passes
         drawn.start()
+        if done < drawn.tasks[0].completed:  # a report counts more than once
+            passes += 1
+            drawn.reset(task, description=f"comparing, pass {passes}")
         speed = drawn.tasks[0].speed
         drawn.update(task, completed=done, total=total or None, rate=f"{speed:,.3g}/s" if speed else "")
 

@@ -31,6 +31,8 @@ WIDE = 64
 BLOCK_BYTES = 8 << 20
 # How a finite number is written.
 NUMBER = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
+# A table without a header that has more columns of numbers than this may be a matrix of scores.
+MATRIX = 12
 _COMMA = re.compile(r"^[+-]?\d+,\d+([eE][+-]?\d+)?$")
 # Every character that `str.split` takes for white space within a line.
 _WHITE = [chr(code).encode() for code in range(0x3001) if chr(code).isspace() and chr(code) != "\n"]
@@ -392,6 +394,9 @@ def hint(header: Layout) -> str:
         return ". The first line is a comment: delete it"
     if "unique_id" in known and known & {"cluster", "cluster_id", "entity_id"}:
         return f". It is a table of clusters: give {argument('read', 'predictions, clusters; splink')}"
+    if len(names) > MATRIX and all(map(NUMBER.match, names[1:])):
+        files = argument("read", "matrix, labels; matrix")
+        return f". It may be a matrix of scores: write the numbers alone with numpy.save, and give {files}"
     if len(names) > 2 and any(map(NUMBER.match, names)):
         row = str(header.delimiter).join(("id_a", "id_b", "score"))
         return f". The first line looks like data, not like names of columns: put a line such as {row} above it"
