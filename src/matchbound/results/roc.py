@@ -215,11 +215,12 @@ def threshold_for(curve: RocCurve, far: float, confidence: float, method: str) -
     else:
         chosen, (k, bound) = "latent", _latent_choice(curve, far, confidence)
     if bound > far:
+        matches = int(curve.tally.false_matches[k])
         raise DataError(
             f"no threshold of these data supports FAR ≤ {far:g} with confidence {confidence:g}: the lowest upper "
-            f"bound is {bound:.3g}, at threshold {curve.thresholds[k]:g} with {int(curve.tally.false_matches[k])} "
-            f"false matches among {curve.tally.n_impostor} comparisons of {curve.n_identities} identities. More "
-            "identities are needed"
+            f"bound is {bound:.3g}, at threshold {curve.thresholds[k]:g} with {matches:,} "
+            f"false match{'' if matches == 1 else 'es'} among {curve.tally.n_impostor} comparisons of "
+            f"{curve.n_identities} identities. More identities are needed"
         )
     at = float(curve.thresholds[k])
     return ThresholdChoice(at, float(far), float(confidence), float(curve.far[k]), bound, float(curve.frr[k]), chosen)
