@@ -92,10 +92,14 @@ def _not_lost(what: sys.UnraisableHookArgs) -> None:
         sys.__unraisablehook__(what)
         return
     number = signal.SIGTERM if isinstance(what.exc_value, _Terminated) else signal.SIGINT
+    main = _thread.get_ident()
 
     def again() -> None:
         time.sleep(0.05)  # until this hook has ended, or the interrupt would be dropped again
-        _thread.interrupt_main(number)
+        if hasattr(signal, "pthread_kill"):
+            signal.pthread_kill(main, number)  # ends a wait for input too, as `interrupt_main` does not
+        else:
+            _thread.interrupt_main(number)
 
     _thread.start_new_thread(again, ())  # a `threading.Timer` would wait here for its thread
 
