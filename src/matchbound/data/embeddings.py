@@ -184,15 +184,21 @@ class Embeddings(Source):
         """Rows that equal an earlier row to the last bit."""
         return len(self) - len({hash(row.tobytes()) for row in self.vectors})
 
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether the vectors are a symmetric matrix, as scores of pairs are."""
+        rows, width = self.vectors.shape
+        return rows == width and rows > 2 and np.allclose(self.vectors, self.vectors.T)
+
     def findings(self) -> tuple[Note, ...]:
-        notes, (rows, width) = [*self.notes], self.vectors.shape
+        notes = [*self.notes]
         if self.repeated:
             text = (
                 f"{self.repeated} rows repeat another row exactly: the same instance entered twice gives perfect "
                 "genuine scores that mean nothing. Keep one of each"
             )
             notes.append(Note("repeated", text))
-        if rows == width and rows > 2 and np.allclose(self.vectors, self.vectors.T):
+        if self.is_symmetric:
             text = f"the vectors are a symmetric matrix: scores of pairs are read with {argument('reader', 'matrix')}"
             notes.append(Note("matrix", text))
         return tuple(notes)

@@ -155,15 +155,16 @@ def read_npy(inputs: Sequence[Input], options: Options) -> Embeddings:
             + (", or put labels.txt beside it." if source.path is not None else ".")
             + (f" For a matrix of scores use {argument('reader', 'matrix')}." if square else "")
         )
-    if 2 < len(vectors) == vectors.shape[1] and np.allclose(vectors, vectors.T):
+    column = load_labels(labels, vectors.shape[0], source.name)
+    identities, (codes,) = merge(column)
+    kind = options.kind(source.name)
+    made = Embeddings.from_codes(vectors, identities, codes, kind, notes=column.notes("identity"))
+    if made.is_symmetric:
         raise DataError(
             f"{source.name} is a symmetric matrix: scores of pairs are read with {argument('reader', 'matrix')}; if "
             "its rows are vectors, save them with their labels as .npz"
         )
-    column = load_labels(labels, vectors.shape[0], source.name)
-    identities, (codes,) = merge(column)
-    kind = options.kind(source.name)
-    return Embeddings.from_codes(vectors, identities, codes, kind, notes=column.notes("identity"))
+    return made
 
 
 def _labels_beside(path: Path) -> Path | None:
