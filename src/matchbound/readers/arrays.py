@@ -86,9 +86,17 @@ def load_hdf5(source: Input) -> dict[str, NDArray[Any]]:
 
 def _read_array(what: str, stream: Any, size: int) -> NDArray[Any]:
     """The array in a stream of so many bytes, read piece by piece into room that is made once."""
-    first_version = np.lib.format.read_magic(stream) == (1, 0)
-    read_header = np.lib.format.read_array_header_1_0 if first_version else np.lib.format.read_array_header_2_0
-    shape, by_columns, dtype = read_header(stream)
+    version = np.lib.format.read_magic(stream)
+    if version not in ((1, 0), (2, 0), (3, 0)):
+        raise ValueError(f"version {version} of the format is not known")
+    first = version == (1, 0)
+    read_header = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
+    try:
+        shape, by_columns, dtype = read_header(stream)
+    except MemoryError:  # numpy makes room for as much as a damaged header says
+        raise ValueError("its header is longer than the file") from None
+    if min(shape, default=0) < 0:
+        raise ValueError(f"its shape is {shape}")
     if dtype.hasobject:
         raise DataError(
             f"{what} holds Python objects, which are never unpickled because that can run code; save labels as text or "
