@@ -704,7 +704,9 @@ def _with_failures(method: str, number: GeneralisedRate, ask: Ask) -> Limits:
     low, high = gfrr_limits(number.estimate, number.variance, people, ask.tail)
     if point is not None:
         return Limits(min(low, joined[0]), max(high, joined[1]), name)
-    return Limits(low, max(high, own[1]), "wilson, influences by person")  # GFRR is never below FNMR
+    # no claim about GFRR may be shown that FNMR's own upper limit, with the failures as they are, contradicts
+    least = max(own[1], gfrr_of(number.fte, number.fta, own[1]))
+    return Limits(low, max(high, least), "wilson, influences by person")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
