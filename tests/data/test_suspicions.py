@@ -128,3 +128,17 @@ def test_a_threshold_for_other_scores_is_asked_about() -> None:
     ):
         noted = {note.code for note in mb.evaluate(data, threshold).warnings} & {"other-scores", "other-scale"}
         assert noted == ({code} if code else set())
+
+
+@pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+def test_scores_in_single_precision_that_miss_the_threshold_by_rounding_are_named() -> None:
+    """As NumPy compares them, a float32 of 0.63 reaches 0.63; as a number it does not."""
+    score = np.array([0.63, 0.5, 0.63, 0.9], dtype=np.float32)
+    data = mb.Comparisons.from_labels([1, 0, 1, 1], score)
+    rates = mb.evaluate(data, 0.63)
+    (note,) = (note for note in rates.warnings if note.code == "single-precision")
+    assert note.startswith("2 scores")
+    assert rates.frr.errors == 2
+    exact = mb.evaluate(data, float(np.float32(0.63)))
+    assert exact.frr.errors == 0
+    assert all(note.code != "single-precision" for note in (*exact.warnings, *mb.evaluate(data, 0.5).warnings))

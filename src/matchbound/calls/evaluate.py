@@ -15,12 +15,15 @@ from matchbound.counting.run import RunArguments, RunOptions
 from matchbound.counting.sources import AnySource, recount_of, source_of
 from matchbound.counts.curve import CurveTally, unit_curve
 from matchbound.counts.tally import Tally
+from matchbound.data.values import beside_thresholds
 from matchbound.errors import OTHER_WORDS, MatchboundWarning, UsageError, argument, named
 from matchbound.notes import Note
 from matchbound.readers.read import Readable
 from matchbound.results.rates import WEIGHTINGS, ErrorRates, ErrorRatesSeries, error_rates, few_identities
 from matchbound.results.roc import RocCurve
 
+# Of so many thresholds each is compared with the scores, to see whether rounding puts them beside it.
+MOST_LOOKED_AT = 10
 CHOSEN_HERE = Note(
     "threshold-chosen-here",
     "the threshold was chosen on these data, and the intervals take it as given; roc(data).at_far(…) gives FRR at a "
@@ -129,7 +132,10 @@ def evaluate(
     source = source_of(data)
     recount = recount_of(source, options.workers, options.executor)
     counted = recount.tally(grid, pairs=True if weighting == "identities" else pairs, options=options)
-    series = ErrorRatesSeries(error_rates(counted, source.findings(), recount, weighting))
+    findings = [*source.findings()]
+    if source.kind == "comparisons" and grid.size <= MOST_LOOKED_AT:
+        findings += beside_thresholds(source.score, grid)
+    series = ErrorRatesSeries(error_rates(counted, findings, recount, weighting))
     raise_notes(series.warnings)
     return series[0] if np.ndim(threshold) == 0 else series
 

@@ -209,6 +209,20 @@ def suspect_scores(score: FloatArray, genuine: BoolArray) -> list[Note]:
     return []
 
 
+def beside_thresholds(score: FloatArray, thresholds: FloatArray) -> list[Note]:
+    """Notes on thresholds that scores in single precision miss only by their rounding: 0.63 is 0.62999999523 there."""
+    with np.errstate(over="ignore"):
+        single = thresholds.astype(np.float32).astype(np.float64)
+    notes = []
+    for threshold, rounded in zip(thresholds.tolist(), single.tolist(), strict=True):
+        count = 0 if rounded == threshold else int(np.count_nonzero(score == rounded))
+        if count:
+            text = f"{count} scores are {rounded!r}, which is {threshold!r} in single precision"
+            remedy = f"give {argument('threshold', rounded)} if they are meant to reach it"
+            notes.append(Note("single-precision", f"{text}, and do not equal the threshold {threshold!r}: {remedy}"))
+    return notes
+
+
 def question(distance: bool) -> Note:
     """The question itself, the same wherever it is asked."""
     seen, other, remedy = ("scores are lower", "a distance", "use")
