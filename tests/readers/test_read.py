@@ -259,6 +259,8 @@ def test_parquet_files_that_make_one_table(tmp_path: Path) -> None:
     parquet.write_table(table.slice(1), tmp_path / "2.parquet")
     check(mb.read([tmp_path / "1.parquet", tmp_path / "2.parquet"]))
     check(mb.read(tmp_path))
+    (tmp_path / "others.csv").write_text(CSV)
+    assert [note.code for note in mb.read(tmp_path).findings() if "others.csv" in note] == ["unused-files"]
 
 
 class Stream(SimpleNamespace):

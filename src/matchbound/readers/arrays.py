@@ -17,7 +17,8 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import Coded, coded_labels, coded_values, merge
 from matchbound.errors import DataError, MissingExtraError, argument, plainly
-from matchbound.files.opening import AnyPath, Input, open_input
+from matchbound.files.opening import AnyPath, Input, open_input, own_name
+from matchbound.notes import Note
 from matchbound.readers.options import Labels, Options
 from matchbound.readers.parquet import PARQUET, read_parquet
 from matchbound.readers.roles import PairRoles, plain, repeated
@@ -29,6 +30,8 @@ PIECE_BYTES = 16 << 20
 # A character that no line of labels holds: each is one field.
 NO_DELIMITER = "\x1f"
 _VECTORS = ("embeddings", "embedding", "vectors", "features", "x", "emb", "arr_0")
+# Endings of files that may hold data too.
+_DATA = (".csv", ".tsv", ".npz", ".npy", ".feather", ".arrow", ".jsonl")
 _LABEL_FILES = ("identity", "identities", "labels", "label", "ids")
 _LABEL_HEADERS = (*_LABEL_FILES, "id", "subject", "person", "speaker", "y", "targets")
 
@@ -220,7 +223,11 @@ def read_directory(path: AnyPath, files: Sequence[str], options: Options) -> Com
     for read, chosen in readers:
         if chosen:
             data: Comparisons | Embeddings = read([open_input(file, options.max_bytes) for file in chosen], options)
-            return data
+            rest = [Path(file).name for file in files if file.endswith(_DATA) and file not in chosen]
+            if read is read_npy or not rest:
+                return data
+            text = f"the Parquet files of {own_name(path)} were read as one table; not read: {', '.join(rest[:4])}"
+            return data.with_fields(notes=(Note("unused-files", text), *data.notes))
     nested = [file for file in files if file.endswith(".npy") and file not in here]
     if nested:
         return _folders(Path(path), nested, options.kind(str(path)))
