@@ -258,5 +258,11 @@ def test_a_damaged_study_is_named(tmp_path: Path) -> None:
     for name in ("broken.npz", "text.npz"):
         with pytest.raises(mb.DataError, match=name):
             mb.coverage_study(
-                mb.SyntheticModel(), replications=1, G=5, methods=["wilson"], resume=tmp_path / name, rng=0
+                mb.SyntheticModel(),
+                replications=1,
+                G=5,
+                methods=["wilson"],
+                resume=tmp_path / name,
+                rng=0,
+                truth_identities=400,
             )
