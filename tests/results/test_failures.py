@@ -285,6 +285,16 @@ def test_blocked_out_true_pairs_are_misses(tmp_path: Path) -> None:
     assert rates.recall().estimate == 0.5
     assert "2 true pairs were not proposed by blocking" in data.findings()[0]
     assert len(mb.read([pairs, clusters], reader="splink", blocked="leave")) == 7
+    cluster = {"1": "a", "2": "a", "3": "a", "4": "b", "5": "b", "6": "b"}
+    header, *rows = [line.split(",") for line in pairs.read_text().split()]
+    lines = [[*header, "cluster_l", "cluster_r"], *([*row, cluster[row[0]], cluster[row[1]]] for row in rows)]
+    both = tmp_path / "both.csv"
+    both.write_text("\n".join(map(",".join, lines)))
+    same = mb.read(both)
+    assert (same.score.tolist(), same.genuine.tolist()) == (data.score.tolist(), data.genuine.tolist())
+    assert len(mb.read(both, reader="splink", blocked="leave")) == 7
+    both.write_text("\n".join(map(",".join, [*lines, ["1", "6", "2", "b", "b"]])))
+    refused(mb.DataError, ("line 9: record 1 has another cluster", lambda: mb.read(both)))
     for text, words in (
         ("unique_id,cluster\n1,a\n2,a\n3,a\n4,b\n5,b\n", "record 6 has no cluster"),
         ("unique_id,cluster\n1,a\n1,b\n", "more than once"),

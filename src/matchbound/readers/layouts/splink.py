@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from matchbound.arraytypes import BoolArray, FloatArray, IntArray
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.labels import Coded, distinct_integers, merge, text_array
 from matchbound.data.values import pair_keys, rejected_score, uncompared_pairs
@@ -40,7 +40,7 @@ def read_splink(inputs: Sequence[Input | Table], options: Options) -> Comparison
     unique_id
         The name of the column of record ids, without ``_l`` and ``_r``.
     blocked
-        With a table of clusters, what becomes of true pairs that blocking did not propose: ``"miss"`` counts them as
+        With clusters, what becomes of true pairs that blocking did not propose: ``"miss"`` counts them as
         comparisons that never match, ``"leave"`` leaves them out.
     repeats
         As in `matchbound.read`: with it, a labelled pair may be predicted with several scores.
@@ -78,16 +78,15 @@ def read_splink(inputs: Sequence[Input | Table], options: Options) -> Comparison
     roles = PairRoles(chosen, instances=("record_l", "record_r"))
     entity = truth or next((name for name in CLUSTERS if f"{name}_l" in table.names), None)
     if entity is not None:
-        roles = replace(roles, ids=(table.need(f"{entity}_l"), table.need(f"{entity}_r")))
+        return _both_clustered(table, entity, values, options, notes)
+    if len(tables) == 1:
+        genuine = _genuine(table)
     else:
-        if len(tables) == 1:
-            genuine = _genuine(table)
-        else:
-            rows, genuine = _labelled(table, tables[1], (left, right), values, options, notes)
-            source = tables[1].source
-            table, values = Table(source, table.data.take(rows), lambda _: source, table.notes), values[rows]
-        table = table.with_labels(**{TRUTH: Coded(text_array(["False", "True"]), genuine.astype(np.int8))})
-        roles = replace(roles, genuine=TRUTH)
+        rows, genuine = _labelled(table, tables[1], (left, right), values, options, notes)
+        source = tables[1].source
+        table, values = Table(source, table.data.take(rows), lambda _: source, table.notes), values[rows]
+    table = table.with_labels(**{TRUTH: Coded(text_array(["False", "True"]), genuine.astype(np.int8))})
+    roles = replace(roles, genuine=TRUTH)
     return build_comparisons(replace(table, notes=(*table.notes, *notes)), roles, options, score=values)
 
 
@@ -101,7 +100,7 @@ TRUTH = "genuine pair"
 
 def _clustered(table: Table, clusters: Table, values: FloatArray, options: Options, notes: list[Note]) -> Comparisons:
     """Comparisons whose identities are the clusters of records, with true pairs that were not proposed."""
-    unique_id, distance = options.unique_id, bool(options.distance)
+    unique_id = options.unique_id
     named_truth = options.truth or next((name for name in CLUSTERS if name in clusters.names), None)
     if named_truth is None:
         raise DataError(f"{clusters.source}: a table of records needs a column of clusters, such as {CLUSTERS[0]!r}")
@@ -127,16 +126,59 @@ def _clustered(table: Table, clusters: Table, values: FloatArray, options: Optio
         row = int(lost[0])
         who = names[a[row]] if entity[a[row]] < 0 else names[b[row]]
         raise DataError(f"{table.where(row)}: record {plainly(who)} has no cluster in {clusters.source}")
+    clustered = Clustered(
+        clusters.source, column, labels, names, entity, _datasets(table, clusters, names.size, own, a, b)
+    )
+    return _with_misses(clustered, a, b, values, options, notes)
+
+
+def _both_clustered(table: Table, column: str, values: FloatArray, options: Options, notes: list[Note]) -> Comparisons:
+    """The same where the predictions hold the cluster of either record."""
+    names, (a, b) = merge(*_records(table, options.unique_id))
+    labels, (left, right) = merge(table.coded(table.need(f"{column}_l")), table.coded(table.need(f"{column}_r")))
+    entity = np.empty(names.size, dtype=np.int64)
+    entity[a], entity[b] = left, right
+    other = np.flatnonzero((entity[a] != left) | (entity[b] != right))
+    if other.size:
+        row = int(other[0])
+        who = names[a[row]] if entity[a[row]] != left[row] else names[b[row]]
+        raise DataError(f"{table.where(row)}: record {plainly(who)} has another {column} in another row")
+    home = _datasets(table, table, names.size, a, a, b)
+    return _with_misses(Clustered(table.source, column, labels, names, entity, home), a, b, values, options, notes)
+
+
+@dataclass(frozen=True, eq=False)
+class Clustered:
+    """Records and what is known of each.
+
+    - source, column: the file and the column that name the clusters; labels: their names.
+    - names, entity, home, shape (n,): the name of each record, the place of its cluster in `labels`, its data set (-1
+      where it is not known).
+    """
+
+    source: str
+    column: str
+    labels: LabelArray
+    names: LabelArray
+    entity: IntArray
+    home: IntArray
+
+
+def _with_misses(
+    records: Clustered, a: IntArray, b: IntArray, values: FloatArray, options: Options, notes: list[Note]
+) -> Comparisons:
+    """Comparisons of records a and b by their clusters, with the true pairs that were not proposed."""
+    entity, home, distance = records.entity, records.home, bool(options.distance)
     if options.blocked == "miss":
         sizes = np.bincount(entity)
         pairs = int((sizes * (sizes - 1) // 2).sum())
         if pairs > MOST_PAIRS:
             raise DataError(
-                f"{clusters.source}: the clusters make {pairs:,} true pairs, more than {MOST_PAIRS:,}: is {column!r} "
-                "the right column? To leave out those that blocking did not propose, give blocked='leave'"
+                f"{records.source}: the clusters make {pairs:,} true pairs, more than {MOST_PAIRS:,}: is "
+                f"{records.column!r} the right column? To leave out those that blocking did not propose, give "
+                f"{argument('blocked', 'leave')}"
             )
         one, other = uncompared_pairs(entity, a, b)
-        home = _datasets(table, clusters, names.size, own, a, b)
         if (home[a] != home[b]).all():  # two data sets without duplicates were linked
             apart = (home[one] != home[other]) | (home[one] < 0)
             within = one.size - np.count_nonzero(apart)
@@ -150,9 +192,9 @@ def _clustered(table: Table, clusters: Table, values: FloatArray, options: Optio
             notes.insert(0, Note("not-proposed", f"{one.size} true pairs were not proposed by blocking: {text}"))
             a, b = np.concatenate([a, one]), np.concatenate([b, other])
             values = np.concatenate([values, np.full(one.size, worst)])
-    identities, (left, right) = merge(Coded(labels, entity[a]), Coded(labels, entity[b]))
+    identities, (left, right) = merge(Coded(records.labels, entity[a]), Coded(records.labels, entity[b]))
     return Comparisons.from_codes(
-        identities, left, right, values, distance=distance, instances=(names, a, b), notes=notes
+        identities, left, right, values, distance=distance, instances=(records.names, a, b), notes=notes
     )
 
 
