@@ -48,6 +48,8 @@ def test_lists_of_others_that_end_too_early_are_refused(sets: tuple[mb.Embedding
         short.at_gallery_size(160, 0.2)
     with pytest.raises(mb.DataError, match="candidates=80"):
         short.at_gallery_size(160, rank=1)
+    with pytest.raises(mb.DataError, match="candidates=1000"):
+        short.hubs(0.2)
     report = search_document(short, threshold=0.2)
     assert [section.key for section in report.sections][:2] == ["searches", "hubs"]
     assert any("candidate lists end" in note for note in report.sections[0].notes)
@@ -260,6 +262,11 @@ def test_thresholds_hubs_and_claims(sets: tuple[mb.Embeddings, mb.Embeddings]) -
         looser = found.best[found.best < chosen.threshold][1]
         assert found.fpir(float(looser)).upper_bound(method=method) > 0.1
     hubs = found.hubs(0.6, top=100)
+    scores, known = matrix_of(*sets), np.isin(labels(sets[1]), labels(sets[0]))
+    reached = scores[~known] >= 0.6
+    received = {who: reached[:, labels(sets[0]) == who].any(axis=1).sum() for who in found.lists.gallery.tolist()}
+    assert {hub.identity: hub.hits for hub in hubs} == {who: n for who, n in received.items() if n}
+    assert sum(reached.any(axis=1)) < sum(hub.hits for hub in hubs), "a search with two hits counts for both people"
     assert sum(hub.share for hub in hubs) == pytest.approx(1.0)
     half = found.people_with_half(0.6)
     total = sum(hub.hits for hub in hubs)

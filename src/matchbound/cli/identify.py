@@ -69,7 +69,8 @@ def identify(
         search_protocol: Whether enrolled people are searched for with their own template left out.
         failed_enrolments: File of identities that could not be enrolled, one per line; searches for them miss.
         failed_probes: File with the identity of each failed probe; those of enrolled people miss.
-        hubs: List this many of the enrolled people who receive most false hits (names people).
+        hubs: List this many of the enrolled people who receive most false hits in searches without a mate; names
+            people.
         report: Write a page (.html) or tables (.md) about the searches to this file too.
     """
     from matchbound.calls.searching import compare_searches, search, search_claim, search_records

@@ -130,7 +130,10 @@ def _summary(found: Searches, level: float) -> str:
 
 def _hubs(found: Searches, threshold: float, show_labels: bool) -> Section:
     """How concentrated false hits are; people have numbers unless labels are to be shown."""
-    half, hubs = found.people_with_half(threshold), found.hubs(threshold, HUBS)
+    try:
+        half, hubs = found.people_with_half(threshold), found.hubs(threshold, HUBS)
+    except DataError as short:
+        return Section("hubs", "Hubs", str(short)[:1].upper() + str(short)[1:] + ".")
     if not half:
         return Section("hubs", "Hubs", "No search without a mate returned anybody at this threshold.")
     names = [str(hub.identity) if show_labels else f"enrolled person {k}" for k, hub in enumerate(hubs, start=1)]

@@ -492,7 +492,7 @@ SIZES = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
 
 @dataclass(frozen=True)
 class Hub(Shown):
-    """An enrolled person who receives false hits: searches in which nobody else reached the threshold."""
+    """An enrolled person, the searches without a mate that return them, and their share of all such false hits."""
 
     identity: Any
     hits: int
@@ -838,15 +838,15 @@ class Searches(Judged, Shown):
     def hubs(self, threshold: float, top: int = 10) -> tuple[Hub, ...]:
         """The enrolled people who receive the most false hits at a threshold, the first one most.
 
-        Counted are searches without a mate in which one enrolled person alone reaches the threshold: those would be
-        right if that person were not enrolled. One person under two names looks like a hub too.
+        Counted is everybody who reaches the threshold in a search without a mate, so one search may count for several
+        people. One person under two names looks like a hub too.
 
         Parameters
         ----------
         threshold, top
-            As for `fpir`; and how many people.
+            As for `hits`; and how many people.
         """
-        u = self._single_hits(threshold)
+        u = self.hits(threshold).received
         order = np.argsort(-u, kind="stable")[:top]
         labels, total = self.lists.gallery[order].tolist(), max(int(u.sum()), 1)
         return tuple(Hub(label, int(u[g]), float(u[g]) / total) for label, g in zip(labels, order, strict=True) if u[g])
@@ -857,15 +857,10 @@ class Searches(Judged, Shown):
         Parameters
         ----------
         threshold
-            As for `fpir`.
+            As for `hits`.
         """
-        u = np.sort(self._single_hits(threshold))[::-1]
+        u = np.sort(self.hits(threshold).received)[::-1]
         return int(np.searchsorted(np.cumsum(u), u.sum() / 2.0) + 1) if u.sum() else 0
-
-    def _single_hits(self, threshold: float) -> FloatArray:
-        """u_g, shape (N,)."""
-        _, holder = self._unmated.single_hits(self.oriented(threshold))
-        return np.bincount(holder, minlength=self.gallery_size).astype(np.float64)
 
     def ranked(self, rank: int) -> stats.Ranked:
         """The searches of enrolled people at a rank.
@@ -900,7 +895,7 @@ class Searches(Judged, Shown):
         Parameters
         ----------
         threshold
-            As for `fpir`.
+            As for `fpir`; DataError where candidate lists end before it.
         """
         reached = self.nonmated.reaching(self.oriented(threshold))
         return HitList(self._unmated.person, self._unmated.people, *reached, self.gallery_size)

@@ -287,7 +287,8 @@ def erring_table(metric: str, records: Sequence[Record], errors: int) -> Table:
 def hubs_table(threshold: float, hubs: Sequence[Record], half: int) -> Table:
     """The enrolled people (identity, hits, share) who receive most false hits; `half` of them receive half."""
     who = "1 enrolled person receives" if half == 1 else f"{count_text(half)} enrolled people receive"
-    return table_of_records(hubs, f"At threshold {threshold_text(threshold)}, {who} half of the false hits")
+    what = "half of the false hits of searches without a mate"
+    return table_of_records(hubs, f"At threshold {threshold_text(threshold)}, {who} {what}")
 
 
 def sizes_table(curve: SearchCurve) -> Table:

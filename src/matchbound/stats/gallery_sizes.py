@@ -58,6 +58,11 @@ class HitList:
         """h̄, the selectivity."""
         return float(self.hits.sum()) / self.person.size
 
+    @property
+    def received(self) -> IntArray:
+        """The hits on each enrolled person, shape (N,)."""
+        return np.bincount(self.holder, minlength=self.size)
+
     def variance(self, value: Value, gallery: str = "random") -> float:
         """Variance of the mean of φ(h_x): leaving out an enrolled person takes φ(h_x) − φ(h_x − 1) from each hit."""
         h = self.hits.astype(np.float64)
