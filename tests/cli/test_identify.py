@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from cases import write_lists
 from conftest import DATA, run_json
 from matchbound import results
 from matchbound.cli import main
+from matchbound.notes import heard
 from matchbound.readers.people import read_people
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -188,6 +190,17 @@ def test_a_table_of_people(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "FAR differs between groups" in capsys.readouterr().out
     assert main(["groups", probes, "--threshold", "0.5", "--people", str(folder / "people.csv"), "--group", "age"]) == 1
     assert "there is no column 'age' to group by; it has sex" in capsys.readouterr().err
+
+
+def test_groups_of_people_that_differ_in_capitals(folder: Path, tmp_path: Path) -> None:
+    found, probes = mb.search(mb.read(folder / "g.npz"), mb.read(folder / "p.npz")), mb.read(folder / "p.npz")
+    groups = {who: "Fm"[place % 2] if place % 8 else "f" for place, who in enumerate(probes.identities.tolist())}
+    people = tmp_path / "people.csv"
+    people.write_text("person,sex\n" + "".join(f"{who},{name}\n" for who, name in groups.items()))
+    for count in (partial(found.by_group, 0.5, group=groups), partial(mb.by_group, probes, 0.5, people=people)):
+        with pytest.warns(mb.MatchboundWarning) as caught:
+            count()
+        assert [note.code for note in heard(caught)].count("alike-labels") == 1
 
 
 def test_people_have_one_group(folder: Path) -> None:

@@ -144,6 +144,12 @@ def test_a_file_is_taken_and_reported_on(page: LocalPage) -> None:
     assert page.settings == expected
 
 
+def test_requirements_with_commas_or_semicolons_between_them() -> None:
+    text = "FAR < 2%, frr<1%;mindcf@prior=0.01,cost_miss=10 < 0.3\neer < 5%"
+    each = ("FAR < 2%", "frr<1%", "mindcf@prior=0.01,cost_miss=10 < 0.3", "eer < 5%")
+    assert Settings.read({"claim": text}) == Settings(claim=each)
+
+
 @pytest.mark.parametrize(
     ("title", "message"),
     [("bad", "scores.csv, row 3 holds nan"), ("broken", "a defect of matchbound itself (RuntimeError)")],

@@ -146,6 +146,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
         ("FMR <= 0.1%", "far", "<", 1e-3, None, {}),
         ("frr@far=1e-3 < 5%", "frr@far", "<", 0.05, 1e-3, {}),
         ("fnmr@fmr = 0.1% ≤ 0.05", "frr@far", "<", 0.05, 1e-3, {}),
+        ("frr@fmr=1% < 20%", "frr@far", "<", 0.2, 0.01, {}),
+        ("fmr@frr=1% < 20%", "far@frr", "<", 0.2, 0.01, {}),
         ("mindcf@prior=0.01<0.3", "mindcf", "<", 0.3, None, {"prior": 0.01}),
         ("precision@prior=0.01 > 0.9", "precision", ">", 0.9, None, {"prior": 0.01}),
         ("fnir@fpir=0.01@rank=1 < 2%", "fnir@fpir", "<", 0.02, 0.01, {"rank": 1.0}),

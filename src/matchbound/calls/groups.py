@@ -16,6 +16,7 @@ from matchbound.counting.sources import AnySource, recount_of, source_of
 from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
+from matchbound.data.labels import label_notes
 from matchbound.errors import DataError, UsageError, argument, check_number
 from matchbound.notes import Note
 from matchbound.readers.people import groups_of, with_groups
@@ -112,6 +113,7 @@ def by_group(
     assert labels is not None
     names, codes = np.unique(labels, return_inverse=True)
     codes = codes.astype(np.int64).reshape(-1)
+    notes += label_notes(names, "some groups")
     parts = {str(name): _rates_among(recount, whole, codes == g, weighting) for g, name in enumerate(names)}
     sizes = dict(zip(parts, np.bincount(codes).tolist(), strict=True))
     small = tuple(name for name, size in sizes.items() if size < SMALL)

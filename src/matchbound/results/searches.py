@@ -17,6 +17,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.data.candidates import Candidates
+from matchbound.data.labels import label_notes
 from matchbound.errors import DataError, MatchboundWarning, UsageError, check_number, check_rate, check_whole
 from matchbound.metrics import Home
 from matchbound.notes import Note
@@ -763,6 +764,9 @@ class Searches(Judged, Shown):
         known = self.group if group is None else group
         if not known:
             raise UsageError("the probes have no groups; give group={identity: group}")
+        if group is not None:
+            for note in label_notes(np.unique([str(name) for name in group.values()]), "some groups"):
+                warnings.warn(note, MatchboundWarning, stacklevel=2)
         self.lists.check_people(known)
         self.oriented(threshold)
         members: dict[Any, set[Any]] = {}

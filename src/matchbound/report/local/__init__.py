@@ -92,7 +92,10 @@ class Settings:
                 values[item.name] = str(value or "").strip()
             else:
                 between = {"claim": "[;\n]", "threshold": r"[;,\s]", "far": r"[;,\s]"}.get(item.name, "[;,]")
-                words = re.split(between, str(value or ""))
+                text = str(value or "")
+                if item.name == "claim":  # a comma before the relation stands between settings of one claim
+                    text = re.sub(r"([<>≤≥][^,;\n]*),", r"\1;", text)
+                words = re.split(between, text)
                 values[item.name] = tuple(word.strip() for word in words if word.strip())
         for name, label, read in (("threshold", "Thresholds", float), ("far", "FARs", typed_number)):
             if re.search(r"\d,\d", str(given.get(name, ""))):  # a decimal comma, or a comma between two numbers
