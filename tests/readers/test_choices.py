@@ -297,6 +297,11 @@ def test_columns_that_say_nothing_are_named_where_identities_alone_say_what_is_g
     (note,) = [note for note in mb.read(place).findings() if note.code == "unused-column"]
     assert "'status'" in note
     assert "age_1" not in note
+    for name, named in (("y", True), ("class", True), ("batch", True), ("distance", True), ("Unnamed: 0", False)):
+        place.write_text(f"id1,id2,instance_1,instance_2,{name},score\na,a,i,j,1,0.9\na,b,i,k,0,0.1\n")
+        assert any(f"'{name}' was not used" in note for note in mb.read(place).findings()) is (
+            named or name == "distance"
+        )
     place.write_text("id1,id2,gt,score\nim1,im2,1,0.9\nim1,im3,0,0.1\nim2,im3,0,0.2\nim3,im4,1,0.8\n")
     with pytest.raises(mb.DataError, match="names of images"):
         mb.read(place)

@@ -43,6 +43,8 @@ _WORDS = {
     # what a reader may expect to count, and nothing here counts
     "weight": "weight weights sample_weight quality quality_score sample_quality",
 }
+# What a column of row numbers is called, which pandas writes without a name.
+ROW_NUMBERS = ("", "id", "index", "row", "unnamed_0")
 # What a column is called that plays a part, after `plain`.
 WORDS = {role: tuple(words.split()) for role, words in _WORDS.items()}
 # Columns that may hold the decision of a system: where one contradicts the identities, these count, and a note says
@@ -359,9 +361,9 @@ class _Columns:
         if unused:
             text = f"{_unused(unused)}: every comparison counts alike, whatever its weight or quality"
             notes.append(Note("unused-column", text))
-        if not isinstance(roles, PairRoles) or roles.instances or (roles.ids and roles.truths) or roles.cluster:
+        if not isinstance(roles, PairRoles) or roles.cluster or (roles.truths and (roles.ids or roles.instances)):
             return notes
-        known = {word for words in WORDS.values() for word in words}
+        known = {*WORDS["score"], *WORDS["distance"], *ROW_NUMBERS}
         rest = [name for name in self.names if plain(name) not in known and name not in (*used, *unused)]
         strange = [name for name in rest if self.group_of_side(name) == (name, name)]
         if strange:
