@@ -29,7 +29,7 @@ _WORDS = {
     "genuine": """
         genuine is_genuine mated is_mated target is_target same is_same issame same_person same_identity
         is_match match targettype target_type clerical_match_score y_true gold gold_label ground_truth
-        gt truth true_label label_true actual expected is_same_person same_class
+        gt truth true_label label_true true_match actual expected is_same_person same_class is_duplicate duplicate
     """,
     "vector": "embedding embeddings vector vectors features feature emb descriptor encoding",
     # what is the identity, or holds vectors, only where nothing better is there: id is often the number of a row
@@ -383,7 +383,10 @@ class _Columns:
                 if len(there) == 1:
                     other = pair[1] if there[0] == pair[0] else pair[0]
                     return "id_a", f"there is no {other!r} beside {self.by_plain[there[0]][0]!r}"
-            return "id_a", "there are scores and no identities (id_a and id_b), nor a column genuine"
+            lacks = "neither identities (id_a and id_b) nor a column genuine"
+            if self.side_columns(WORDS["instance"]):
+                return "genuine", f"there are scores and two sides, and {lacks}"
+            return "id_a", f"there are scores and {lacks}"
         if "id_a" in self.given or self.side_columns(WORDS["identity"]):
             return "score", "there is no column of scores (score, or distance)"
         return "id_a", (
