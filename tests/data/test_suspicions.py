@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import matchbound as mb
+from matchbound.cli.command import in_options
 from matchbound.data.values import direction_question, question
 
 SAME = np.arange(4000) % 2 == 0
@@ -30,7 +31,8 @@ def test_scores_that_look_wrong() -> None:
     assert codes(-good) == {"direction"}
     assert codes(good[:4], SAME[:4]) == set()
     (note,) = (n for n in mb.Comparisons.from_labels(~SAME, good).findings() if n.code == "direction")
-    assert "label 1" in note
+    assert "distance=True. Or does the label 1" in note
+    assert "--distance. Or does the label 1" in in_options(note)
     with pytest.warns(mb.MatchboundWarning):
         rates = mb.evaluate(mb.Comparisons.from_labels(~SAME, good), 0.5)  # where it is asked once
     assert [str(each) for each in rates.warnings if each.code == "direction"] == [note]

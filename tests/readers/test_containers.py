@@ -213,6 +213,16 @@ def test_layouts_are_recognised(tmp_path: Path) -> None:
     found = mb.read([tmp_path / name for name in ("utt2spk", "out", "trials")])
     assert found.identities.tolist() == ["x", "y"]
     assert found.score.tolist() == [0.5, 0.25]
+    (tmp_path / "cn").write_text("a b 1\na c 0\n")
+    for order in (["cn", "out"], ["out", "cn", "utt2spk"]):
+        found = mb.read([tmp_path / name for name in order])
+        assert codes(found)[0] == "recognised"
+        assert found.score.tolist() == [0.5, 0.25]
+    (tmp_path / "key").write_text("modelid\tsegmentid\tside\ttargettype\na\tb\ta\ttarget\na\tc\ta\tnontarget\n")
+    (tmp_path / "llr").write_text("modelid\tsegmentid\tside\tLLR\na\tb\ta\t0.5\na\tc\ta\t0.25\n")
+    found = mb.read([tmp_path / "llr", tmp_path / "key"])
+    assert codes(found)[0] == "recognised"
+    assert found.score.tolist() == [0.5, 0.25]
     (tmp_path / "p.csv").write_text("match_weight,unique_id_l,unique_id_r,cluster_l,cluster_r\n3,1,2,c,c\n-1,1,3,c,d\n")
     found = mb.read(tmp_path / "p.csv")
     assert codes(found)[0] == "recognised"

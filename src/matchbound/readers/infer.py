@@ -75,7 +75,8 @@ def infer_identities(
             f"genuine pairs join, directly or through others, count as one identity; {alone} instances that no genuine "
             "pair joins to another count as an identity each). A person whose genuine pairs are not all in the list "
             "may be split in two, and the intervals then come out too narrow. Columns id_a and id_b name identities; "
-            f"for trial lists, {argument('map', 'FILE')} does (lines of sample and identity)",
+            f"for trial lists, {argument('map', 'FILE')} does (lines of sample and identity), or "
+            f"{argument('identity_regex', ...)} (its first group, searched in the name of a sample)",
         )
     ]
 

@@ -25,6 +25,7 @@ from matchbound.notes import Note
 from matchbound.readers.options import options_of
 from matchbound.readers.scan import ScoreFile
 from matchbound.readers.tables import from_table, is_frame, named
+from matchbound.readers.text import as_float
 
 __all__ = ["READERS", "file_digest", "read"]
 
@@ -283,9 +284,19 @@ def recognised(inputs: list[Input]) -> tuple[str, list[Input]] | None:
             reader = "kaldi"
         elif len(fields) in (3, 4) and fields[0] in ("0", "1") and all("/" in name for name in fields[1:3]):
             reader = "voxceleb"
+        elif {"modelid", "segmentid", "targettype"} <= set(line.lower().replace("_", "").replace(",", " ").split()):
+            reader = "sre" if rest else None
+        elif [other for other in lines if _ends(lines[other], "0", "1")] == [source]:  # scores name the pairs too
+            reader = "kaldi" if any(_ends(lines.get(other, "")) for other in rest) else None
         if reader is not None:  # scores before a map of two columns
             return reader, [source, *sorted(rest, key=lambda other: len(lines.get(other, "").split()) == 2)]
     return None
+
+
+def _ends(line: str, *words: str) -> bool:
+    """Whether a line is two names and one of some words, by default any number."""
+    fields = line.split()
+    return len(fields) == 3 and (fields[2] in words if words else as_float(fields[2]) is not None)
 
 
 def _columns(source: Input) -> set[str]:
