@@ -50,7 +50,7 @@ ERRORS = {
     "second column of labels": ("id_a,id_b,score,genuine,same\na,b,1,0,1\n", "same says genuine"),
     "one side": ("id_a,score\na,1\n", "there is no 'id_b' beside 'id_a'"),
     "no score": ("id_a,id_b\na,b\n", "there is no column of scores"),
-    "scores alone": ("score\n1\n", "there are scores and no identities"),
+    "scores alone": ("score\n1\n", "there are scores and neither identities"),
 }
 
 
