@@ -83,8 +83,9 @@ PARTIAL_LABELS = "partial-labels"
 # The code of the note where the caller said that such labels name every true pair.
 SAID_COMPLETE = "labels-complete"
 
-# The codes of notes on comparisons without a score that were given one beyond all others.
-INVENTED_SCORES = ("rejected-scores", "not-proposed")
+# The codes of notes on comparisons without a score that were given one beyond all others; the argument of the reader,
+# and its value, that leaves them out.
+INVENTED_SCORES = {"rejected-scores": ("missing", "drop"), "not-proposed": ("blocked", "leave")}
 
 
 def as_notes(texts: Iterable[str]) -> tuple[Note, ...]:

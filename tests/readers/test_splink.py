@@ -47,6 +47,32 @@ def test_a_part_is_said_on_every_number_and_recall_is_refused(tmp_path: Path) ->
 
 
 @pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+def test_cllr_of_clusters_says_how_to_leave_out_what_was_not_proposed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(2)
+    pairs = [(k, k + step) for k in range(0, 60, 3) for step in (1, 3, 4)]
+    rows = [f"{(3 if a // 3 == b // 3 else -3) + 3 * rng.standard_normal()},{a},{b}" for a, b in pairs]
+    (tmp_path / "p.csv").write_text("\n".join([HEAD, *rows]) + "\n")
+    clusters = [f"{k},c{k // 3}" for k in range(66)]
+    (tmp_path / "c.csv").write_text("\n".join(["unique_id,cluster", *clusters]) + "\n")
+    command = ["roc", str(tmp_path / "p.csv"), str(tmp_path / "c.csv"), "--reader", "splink", "--cllr"]
+    assert main(command) == 1
+    assert "(--option blocked=leave)" in capsys.readouterr().err
+    assert main([*command, "--option", "blocked=leave"]) == 0
+
+
+@pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+def test_labelled_pairs_without_a_score_do_not_stop_cllr(tmp_path: Path) -> None:
+    """They are left out: no score was made up for them."""
+    paths = files(tmp_path, 1.0)
+    paths[1].write_text(paths[1].read_text() + "9000,9001,1\n")
+    data = mb.read(paths, reader="splink")
+    assert "labels-not-proposed" in {note.code for note in data.findings()}
+    assert mb.roc(data).cllr().estimate > 0.0
+
+
+@pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 def test_labels_that_are_complete_or_said_to_be(tmp_path: Path) -> None:
     said = mb.read(files(tmp_path, 0.4), reader="splink", labels="complete")
     assert [note.code for note in said.findings() if "label" in note.code] == [SAID_COMPLETE]

@@ -232,6 +232,18 @@ def test_truth_of_real_data_is_the_rate_of_the_half() -> None:
         coverage_study(people(8), methods=["wilson"], G=2, rates={"far": [1e-4]}, replications=1)
 
 
+def test_default_targets_are_those_that_the_data_support() -> None:
+    """An error or more is expected of each in the half that sets thresholds; the warning names the others."""
+    data = people(40)
+    half, _ = split_identities(data, seed=3)
+    supported = [("far", r) for r in (1e-4, 1e-3, 1e-2, 1e-1) if r * half.n_impostor >= 1]
+    supported += [("frr", r) for r in (1e-3, 1e-2, 1e-1) if r * half.n_genuine >= 1]
+    assert 0 < len(supported) < 7
+    with pytest.warns(mb.MatchboundWarning, match=r"^far 0\.0001.* left out"):
+        study = coverage_study(data, methods=["wilson"], G=10, replications=1, rng=3)
+    assert [(row.metric, row.target) for row in study.rows] == supported
+
+
 @pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 @pytest.mark.parametrize("as_scores", [False, True])
 def test_thresholds_of_a_half_give_its_rates(as_scores: bool) -> None:

@@ -139,6 +139,8 @@ def _wrong_usage(error: cyclopts.CycloptsError, verb: str) -> str:
         option = error.argument.tokens[0].keyword or error.argument.name
         message = error.exception_message.removeprefix(option.lstrip("-") + " ").rstrip(".")
         return f"{option} {message[:1].lower()}{message[1:]} {ending}"
+    if isinstance(error, cyclopts.MissingArgumentError) and error.keyword is None:
+        return f"{_lacking(error, verb)} {ending}"
     if isinstance(error, cyclopts.UnknownCommandError | cyclopts.UnknownOptionError):
         token = getattr(error, "token", None)
         word = (error.unused_tokens or [""])[0] if token is None else token.keyword or token.value
@@ -157,6 +159,15 @@ def _wrong_usage(error: cyclopts.CycloptsError, verb: str) -> str:
         if hint:
             return f"{option} is not {'an option' if verb else 'a verb'} of matchbound; {hint} {ending}"
     return f"{error} {ending}"
+
+
+def _lacking(error: cyclopts.MissingArgumentError, verb: str) -> str:
+    """Which required options were not typed; or the file, where that is missing."""
+    typed = {word.partition("=")[0] for word in error.root_input_tokens or ()}
+    required = [each for each in build(verb)[verb].assemble_argument_collection() if each.required]
+    options = [each for each in required if each.name != "--file" and typed.isdisjoint(each.names)]
+    given = [f"{each.name} {'NUMBER' if each.hint is int else 'FILE'}" for each in options]
+    return f"give {' and '.join(given)}" if given else "name a file"
 
 
 def _verbs_with(option: str) -> list[str]:

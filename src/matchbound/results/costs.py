@@ -293,10 +293,12 @@ def _cells(curve: CurveTally) -> tuple[FloatArray, FloatArray, FloatArray, IntAr
 
 def scores_wanted(source: object, name: str) -> None:
     """Raise where comparisons without a score were given one: a value beyond all others is right for errors only."""
-    if any(note.code in INVENTED_SCORES for note in getattr(source, "notes", ())):
+    codes = {note.code for note in getattr(source, "notes", ())} & INVENTED_SCORES.keys()
+    if codes:
+        remedies = " and ".join(argument(*INVENTED_SCORES[code]) for code in sorted(codes, reverse=True))
         raise DataError(
             f"{name} needs the score of every comparison, and those without one were given one beyond all others, "
-            f"which only decisions can use. Leave them out ({argument('missing', 'drop')}), or report minDCF"
+            f"which only decisions can use. Leave them out ({remedies}), or report minDCF"
         )
 
 

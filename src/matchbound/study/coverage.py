@@ -28,6 +28,7 @@ from matchbound.data.comparisons import Comparisons, Source
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError, check_level, check_whole, named
 from matchbound.files.writing import write_atomically
+from matchbound.notes import Note
 from matchbound.show.numbers import level_text, percent
 from matchbound.show.records import to_csv
 from matchbound.show.shown import Shown
@@ -376,7 +377,9 @@ def coverage_study(
         Instances of each identity: exactly M for a model (by default its own law), at most M for embeddings (by default
         10, as in the paper). Comparisons are taken as they are.
     rates
-        Targets ``{"far": […], "frr": […]}``, or ``{"frr@far": […]}`` for FRR at the sample's own thresholds.
+        Targets ``{"far": […], "frr": […]}``, or ``{"frr@far": […]}`` for FRR at the sample's own thresholds. By default
+        FAR of 1e-4 to 0.1 and FRR of 1e-3 to 0.1, without those of which the half that sets thresholds has too few
+        comparisons.
     replications, n_resamples
         Data sets, and replicates of each bootstrap.
     rng
@@ -423,6 +426,8 @@ def coverage_study(
         cells, described, most = _model_cells(population, truth_identities, wanted), repr(population), None
     elif isinstance(source, Source):
         set_on, population = split_identities(source, seed=seed, most=10 if M is None else M)
+        if rates is None:
+            wanted = _supported(set_on, wanted)
         cells = _data_cells(set_on, population, wanted)
         described = f"{source.n_identities} identities of data, half of them drawn from"
         most = population.n_identities
@@ -493,13 +498,31 @@ def _data_cells(set_on: Data, drawn_from: Data, wanted: Sequence[tuple[Metric, f
     return tuple(cells)
 
 
+def _supported(data: Data, wanted: Sequence[tuple[Metric, float]]) -> list[tuple[Metric, float]]:
+    """The default targets that mean an error or more among the comparisons of the half that sets thresholds.
+
+    The others are named in a warning; all stay where none is supported, and `_thresholds` says why not.
+    """
+    comparisons = {"far": data.n_impostor, "frr": data.n_genuine}
+    kept = [(metric, rate) for metric, rate in wanted if comparisons[metric] * rate >= 1.0]
+    left_out = ", ".join(f"{metric} {rate:g}" for metric, rate in wanted if (metric, rate) not in kept)
+    if kept and left_out:
+        text = (
+            f"{left_out} left out: the half of the identities that sets thresholds has only {data.n_impostor:,} "
+            f"impostor and {data.n_genuine:,} genuine comparisons"
+        )
+        warnings.warn(Note("rates-left-out", text), MatchboundWarning, stacklevel=3)
+    return kept or list(wanted)
+
+
 def _thresholds(data: Data, metric: str, wanted: Sequence[tuple[Metric, float]]) -> list[float]:
     """Where the shares of the comparisons err that are wanted of a metric, to the nearest comparison scored."""
     rates = [rate for name, rate in wanted if name == metric]
     count, kind = (data.n_impostor, "impostor") if metric == "far" else (data.n_genuine, "genuine")
     if rates and count * min(rates) < 1.0:
         raise DataError(
-            f"{metric} {min(rates):g}: the half that sets thresholds has only {count} comparisons of that kind"
+            f"{metric} {min(rates):g}: the half that sets thresholds has only {count} {kind} comparisons; ask for "
+            "larger rates"
         )
     errors = [round(count * rate) for rate in rates]
     return rank_scores(data, errors, kind, most_rows=MOST_ROWS).tolist() if errors else []  # type: ignore[arg-type]

@@ -304,5 +304,5 @@ def _labelled(
     lost = np.count_nonzero(label >= 0) - distinct.size
     if lost:
         text = f"{lost} labelled pairs have no score because blocking did not propose them: they are left out, so FRR "
-        notes.append(Note("not-proposed", f"{text}is that of the proposed pairs only"))
+        notes.append(Note("labels-not-proposed", f"{text}is that of the proposed pairs only"))
     return rows, label[pair[rows]] == 1
