@@ -71,6 +71,7 @@ TABLE = [
     ("plan --far 1e-320 --upper 1e-300", 2, "far"),
     ("plan --far 1e-4 --upper 1e-5", 2, "--upper must lie between the rate"),
     ("plan", 2, "give one of --far and --frr"),
+    ("coverage --data scores.csv --identities 99", 2, "give --identities 30"),
     ("roc scores.csv --workers 0", 2, "--workers"),
     ("roc scores.csv --far 1", 2, "write 1% for 1 percent"),
     ("roc scores.csv --far 5", 2, "write 5% for 5 percent"),

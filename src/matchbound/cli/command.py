@@ -52,7 +52,7 @@ NO_PARAMETERS = {
 # arguments of Python that are options of the same name; the others go to readers with ``--option``
 OPTIONS = (
     "reader similarity distance missing repeats weighting far frr fpir upper width prior power level instances budget "
-    "rank group people failures threshold method resamples seed workers"
+    "rank group people failures threshold method resamples seed workers identities"
 )
 Verdicts = list[tuple[Claim, float | None]]
 
@@ -182,7 +182,7 @@ def _as_option(name: str, value: str) -> str:
     if name == "read":
         files, _, reader = value.partition("; ")
         return f"both files ({files}) and --reader {reader}"
-    name = {"n_resamples": "resamples", "rng": "seed"}.get(name, name)
+    name = {"n_resamples": "resamples", "rng": "seed", "G": "identities"}.get(name, name)
     if name in OPTIONS.split():
         known = RUN.get(Run()).arguments
         elsewhere = " of matchbound evaluate" if known.get("verb") == "check" and name not in known else ""

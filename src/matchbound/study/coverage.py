@@ -26,7 +26,7 @@ from matchbound.counting.recount import rank_scores
 from matchbound.counting.run import Partial
 from matchbound.data.comparisons import Comparisons, Source
 from matchbound.data.embeddings import Embeddings
-from matchbound.errors import DataError, MatchboundWarning, UsageError, check_level, check_whole, named
+from matchbound.errors import DataError, MatchboundWarning, UsageError, argument, check_level, check_whole, named
 from matchbound.files.writing import write_atomically
 from matchbound.notes import Note
 from matchbound.show.numbers import level_text, percent
@@ -434,7 +434,7 @@ def coverage_study(
     else:
         raise UsageError(f"source must be a SyntheticModel, Embeddings or Comparisons; got {type(source).__name__}")
     if most is not None and max(counts, default=0) > most:
-        raise UsageError(f"G: the half to draw from has {most} identities; {max(counts)} were asked for")
+        raise UsageError(f"the half to draw from has {most} identities, not {max(counts)}; give {argument('G', most)}")
     setups = [Setup(Sampler(population, count), cells, chosen, nominal, int(n_resamples), seed) for count in counts]
     checkpoints = [_checkpoint(resume, setup, several=len(counts) > 1) for setup in setups]
     # a damaged file is reported before hours of work, not after
