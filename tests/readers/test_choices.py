@@ -279,6 +279,25 @@ def test_a_column_that_may_be_clusters_is_named(name: str, tmp_path: Path) -> No
     assert not mb.read(path, columns={"cluster": name}).anonymous
 
 
+@pytest.mark.parametrize("name", ["y_prob", "Proba", "confidence", "prediction"])
+def test_other_names_of_scores(name: str, tmp_path: Path) -> None:
+    data = mb.read(put(tmp_path / "f.csv", f"y_true,{name},patient_id\n{ROWS}"))
+    usual = mb.read(put(tmp_path / "g.csv", f"y_true,y_score,patient_id\n{ROWS}"))
+    for one, two in zip(data.arrays, usual.arrays, strict=True):
+        np.testing.assert_array_equal(one, two)
+    beside = mb.read(put(tmp_path / "f.csv", f"y_true,similarity,{name}\n1,0.5,9\n0,0.25,8\n"))
+    assert beside.score.tolist() == [0.5, 0.25]  # type: ignore[union-attr]
+
+
+def test_a_column_that_may_hold_decisions_is_no_score(tmp_path: Path) -> None:
+    path = put(tmp_path / "f.csv", f"y_true,y_pred,patient_id\n{ROWS}")
+    with pytest.raises(mb.DataError, match=r"columns=\{'score': 'y_pred'\}"):
+        mb.read(path)
+    assert len(mb.read(path, columns={"score": "y_pred"})) == 20
+    vectors = mb.read(put(path, "label,f0,f1,confidence\na,1,2,0\na,2,1,0\n"))
+    assert vectors.kind == "embeddings"
+
+
 def test_a_cluster_of_one_kind_has_no_partner() -> None:
     data = mb.Comparisons.from_labels([1, 1, 0, 1], [0.9, 0.8, 0.1, 0.7], groups=["a", "a", "b", "b"])
     assert data.identities.tolist() == ["a", "b", "b (other side)"]

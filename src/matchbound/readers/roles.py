@@ -31,6 +31,9 @@ _WORDS = {
         is_match match targettype target_type clerical_match_score y_true gold gold_label ground_truth
         gt truth true_label label_true true_match actual expected is_same_person same_class is_duplicate duplicate
     """,
+    # what is the score where a table of comparisons has nothing better, and what is more often a decision
+    "weak score": "y_prob y_proba proba prob confidence prediction",
+    "decision": "y_pred pred predicted",
     "vector": "embedding embeddings vector vectors features feature emb descriptor encoding",
     # what is the identity, or holds vectors, only where nothing better is there: id is often the number of a row
     "weak identity": "labels identities y id ids name targets",
@@ -51,6 +54,7 @@ WORDS = {role: tuple(words.split()) for role, words in _WORDS.items()}
 # so. A contradiction of any other column that says genuine or impostor is an error.
 DECISIONS = ("is_match", "match", "clerical_match_score")
 _TRUTHS = (*WORDS["genuine"], "label")
+_SCORES = (*WORDS["score"], *WORDS["distance"])
 _SIDES = (("a", "b"), ("1", "2"), ("l", "r"), ("left", "right"), ("x", "y"))
 _NAMED_SIDES = (
     *((side, "probe") for side in ("bio_ref", "reference", "ref", "gallery")),
@@ -161,13 +165,15 @@ def find_roles(
     if group is not None and not isinstance(group, str):
         raise UsageError(f"group must be the name of a column; got {group!r}")
     table = _Columns(names, source, columns or {})
-    roles = table.pair_roles(group) or table.row_roles(group)
+    roles = table.pair_roles(group) or table.row_roles(group) or table.pair_roles(group, WORDS["weak score"])
     if roles is not None:
         return replace(roles, notes=(*roles.notes, *table.unused(roles)))
     role, lacks = table.missing()
+    decided = table.called(WORDS["decision"]) if role == "score" else []
+    asked = argument(f"columns.{role}", decided[0] if decided else ...)
     raise DataError(
         f"{source}: the columns {_list(names)} are not recognised: {lacks}; rename the columns, give "
-        f"{argument(f'columns.{role}', ...)}, or name the {argument('reader')} of the tool that wrote the file"
+        f"{asked}, or name the {argument('reader')} of the tool that wrote the file"
     )
 
 
@@ -256,9 +262,9 @@ class _Columns:
             )
         return first[0], _taken(first[0][0], [a for a, _ in possible], one)
 
-    def pair_roles(self, group: str | None) -> PairRoles | None:
+    def pair_roles(self, group: str | None, scores: Sequence[str] = _SCORES) -> PairRoles | None:
         """The parts of a table of comparisons; None where it is none."""
-        possible = self.called((*WORDS["score"], *WORDS["distance"]))
+        possible = self.called(scores)
         score = self.choice("score", self.called(("score",)), possible)
         if score is None:
             return None
@@ -376,7 +382,7 @@ class _Columns:
 
     def missing(self) -> tuple[str, str]:
         """The part that no column plays, and what stands between these columns and a table that can be used."""
-        scored = "score" in self.given or bool(self.called((*WORDS["score"], *WORDS["distance"])))
+        scored = "score" in self.given or bool(self.called(_SCORES))
         if scored:
             for pair in _spellings(WORDS["identity"]):
                 there = [side for side in pair if side in self.by_plain]
@@ -387,7 +393,10 @@ class _Columns:
             if self.side_columns(WORDS["instance"]):
                 return "genuine", f"there are scores and two sides, and {lacks}"
             return "id_a", f"there are scores and {lacks}"
-        if "id_a" in self.given or self.side_columns(WORDS["identity"]):
+        decided = self.called(WORDS["decision"])
+        if decided and self.called(_TRUTHS):
+            return "score", f"there is no column of scores, unless {decided[0]!r} holds scores and not decisions"
+        if "id_a" in self.given or "y_true" in self.by_plain or self.side_columns(WORDS["identity"]):
             return "score", "there is no column of scores (score, or distance)"
         return "id_a", (
             "comparisons need id_a, id_b and score (instance_a and instance_b optional), embeddings need identity and "
