@@ -406,10 +406,13 @@ def test_write_report_says_what_it_can_write(tmp_path: Path) -> None:
 def test_a_page_about_nobody_lists_no_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rng = np.random.default_rng(0)
     same, score = rng.random(400) < 0.4, rng.normal(size=400)
-    data = mb.Comparisons.from_labels(same, score + same)
-    text = render(make_report(data, threshold=0.5), "markdown")
-    assert "| People |" not in text
-    assert "drive the uncertainty" not in text
+    for groups in (None, rng.integers(0, 12, 400)):  # an identity of clusters is half of one
+        data = mb.Comparisons.from_labels(same, score + same, groups)
+        report = make_report(data, threshold=0.5)
+        assert report.drivers == ()
+        text = render(report, "markdown")
+        assert "| People |" not in text
+        assert "drive the uncertainty" not in text
     table = tmp_path / "ys.csv"
     table.write_text("y_true,y_score,sex\n" + "".join(f"{int(y)},{s},f\n" for y, s in zip(same, score, strict=True)))
     assert main(["report", str(table), "--group", "sex", "--threshold", "0.5", "-o", str(tmp_path / "r.md")]) == 2

@@ -272,6 +272,7 @@ def make_report(
             }
             provenance = {"version": __version__, "seed": rng, "input": digests if systems else digests[0]}
             provenance |= {"parameters": {key: value for key, value in parameters.items() if value is not None}}
+        of_people = (rates.far, rates.frr) if not data.without_identities else ()
         report = Report(
             title=title or "Matching accuracy report",
             level=level,
@@ -284,7 +285,7 @@ def make_report(
             slider=make_slider(curve, level, method, points, focus, eer.index),
             band=curve.band(level, method="latent" if latent else "influence"),
             histogram=score_histogram(curve.tally.counted, curve.recount.tally),
-            drivers=tuple((rate, contributions(rate.unit)) for rate in (rates.far, rates.frr)),
+            drivers=tuple((rate, contributions(rate.unit)) for rate in of_people),
             provenance=provenance,
             show_labels=show_labels,
             costs=tuple(settings.stated(cost, reading=_cost_reading(cost)) for cost in costs),

@@ -178,7 +178,8 @@ class Report:
     slider, band, histogram
         Behind the slider and the plots.
     drivers
-        Who drives the uncertainty: FAR and FRR at the focus, and what each identity adds to the variance.
+        Who drives the uncertainty: FAR and FRR at the focus, and what each identity adds to the variance; empty where
+        the data name no people.
     costs
         Detection costs and Cllr; empty unless they were asked for.
     verdicts

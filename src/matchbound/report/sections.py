@@ -39,7 +39,7 @@ OFTEN = 0.2
 def document(report: Report) -> Document:
     """The report, in the terms that are spoken."""
     facts = tuple((capital(what), value) for what, value in description_rows(report.description))
-    named, groups = not report.curve.recount.anonymous, report.groups
+    named, groups = bool(report.drivers), report.groups
     sections = [
         _summary(report),
         _explore(report),
