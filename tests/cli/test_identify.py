@@ -60,6 +60,7 @@ def test_the_threshold_printed_for_an_fpir_keeps_it(target: str, capsys: pytest.
     assert main([*FILES, "--quiet", "--fpir", target]) == 0
     line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("FNIR at FPIR"))
     shown = next(word for word in line.split() if word.startswith("0."))
+    assert f" {shown} " in str(mb.search(mb.read(GALLERY), mb.read(PROBES)).fnir_at_fpir(float(target)))
     assert run_json(capsys, *FILES, "--threshold", shown)["results"][0]["estimate"] <= float(target)
 
 

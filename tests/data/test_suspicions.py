@@ -53,6 +53,12 @@ def test_the_group_of_one_side_takes_that_of_the_other(tmp_path: Path) -> None:
     path = tmp_path / "f.csv"
     path.write_text("id_a,id_b,score,sex_a,sex_b\nx,y,0.5,f,m\ny,z,0.4,m,f\n")
     assert [mb.read(path, group=name).group.tolist() for name in ("sex", "sex_a", "sex_b")] == [["f", "m", "f"]] * 3
+    path.write_text("id_a,id_b,score,sex_a,sex_b,site\nx,y,0.5,f,m,1\n")
+    with pytest.raises(mb.DataError, match=r"'race' to group by; it has 'sex', 'site'$"):
+        mb.read(path, group="race")
+    path.write_text("identity,f0,f1,sex\nx,1,2,f\n")
+    with pytest.raises(mb.DataError, match=r"'race' to group by; it has 'sex'$"):
+        mb.read(path, group="race")
 
 
 @pytest.mark.parametrize(("first", "match"), [("# made by vendor", "is a comment"), ("sep=,", "is a hint for Excel")])

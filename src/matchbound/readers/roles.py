@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
 
@@ -202,13 +202,13 @@ class _Columns:
         for word in (word for role in absent for word in _OPTIONAL[role]):
             self.by_plain.pop(word, None)
 
-    def spelled(self, asked: str, purpose: str = "") -> str:
+    def spelled(self, asked: str) -> str:
         """A column that was asked for by name, exactly so or in another spelling."""
         alike = self.by_plain.get(plain(asked), [])
         if asked in alike:
             return asked
         if not alike:
-            raise DataError(f"{self.source}: there is no column {asked!r}{purpose}; it has {_list(self.names)}")
+            raise DataError(f"{self.source}: there is no column {asked!r}; it has {_list(self.names)}")
         if len(alike) > 1:
             raise DataError(f"{self.source}: {_list(alike)} could each be {asked!r}; write it as it stands in the file")
         return alike[0]
@@ -288,7 +288,8 @@ class _Columns:
             if len(found) > 1:
                 each = f"{self.source}: {_list([a for a, _ in found])}"
                 raise DataError(f"{each} could each be the group; give {argument('columns.group_a', ...)}")
-            groups = found[0] if found else self.group_of_side(self.spelled(group, " to group by"))
+            taken = (score, *(ids or ()), *(instances or ()), *truths)
+            groups = found[0] if found else self.group_of_side(self.spelled_group(group, taken))
         return PairRoles(
             score,
             ids,
@@ -300,6 +301,18 @@ class _Columns:
             also=tuple(truths[1:]),
             notes=(*notes, *more, *others),
         )
+
+    def spelled_group(self, asked: str, taken: Collection[str | None]) -> str:
+        """`spelled` for a column to group by; the error lists those that play no other part, both sides as one."""
+        if plain(asked) in self.by_plain:
+            return self.spelled(asked)
+        there = []
+        for name in self.names:
+            one, other = self.group_of_side(name)
+            shared = "_".join(word for word in plain(one).split("_") if word in plain(other).split("_"))
+            there += [] if name in taken else [name if one == other else shared]
+        shown = _list(list(dict.fromkeys(there))) or "none that could be"
+        raise DataError(f"{self.source}: there is no column {asked!r} to group by; it has {shown}")
 
     def group_of_side(self, name: str) -> Sides:
         """A column for both sides, or, where it is that of one side, with its counterpart."""
@@ -344,7 +357,7 @@ class _Columns:
                 notes += _taken(instance, possible, "instance")
         grouping = self.choice("group", self.called(("group", "groups")))
         if group is not None:
-            grouping = self.spelled(group, " to group by")
+            grouping = self.spelled_group(group, (identity, vector, *features, instance))
         return RowRoles(identity, vector, features, instance, grouping, tuple(notes))
 
     def _features(self) -> tuple[str, ...]:

@@ -317,6 +317,11 @@ class FnirAtFpir(SearchNumber):
         own = SearchNumber._fields(self.fnir)
         return {**own, "threshold": self.threshold, "target": self.gallery, "fpir": self.target}
 
+    def _tables(self) -> list[Table]:
+        from matchbound.show.columns import number_table, printed
+
+        return [number_table(printed(self.to_records(), distance=self.threshold != self.fpir.oriented))]
+
     def _must_be_defined(self) -> None:
         for rate in (self.fpir, self.fnir):
             rate._must_be_defined()
