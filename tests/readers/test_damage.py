@@ -133,3 +133,18 @@ def test_from_codes_equals_the_constructor(n_names: int) -> None:
     )
     for field in ("identities", "a", "b", "score", "instances", "instance_a", "instance_b", "group"):
         assert getattr(coded, field).tolist() == getattr(plain, field).tolist(), field
+
+
+@pytest.mark.parametrize("delimiter", [",", " "])
+def test_a_file_that_ends_inside_a_line(delimiter: str, tmp_path: Path) -> None:
+    path, reader = tmp_path / "f", None if delimiter == "," else "kaldi"
+    above = "id_a,id_b,score\na,b,0.5\n" if reader is None else "a b target 0.5\n"
+    end = {",": ["a", "a,", "a,c", "a,c,", "a,c,-"], " ": ["a", "a c", "a c target", "a c target -"]}[delimiter]
+    for last in end:
+        path.write_text(above + last)
+        with pytest.raises(mb.DataError, match="cut short"):
+            mb.read(path, reader=reader)
+        path.write_text(above + last + "\n")
+        with pytest.raises(mb.DataError) as told:
+            mb.read(path, reader=reader)
+        assert "cut short" not in str(told.value)

@@ -155,11 +155,18 @@ def text_place(source: Input, layout: Layout, start: int = 0) -> Callable[[int],
 
     def where(row: int) -> str:
         with suppress(DataError, StopIteration):  # a line before it that cannot be taken apart is not the matter
-            number, _ = next(islice(numbered_rows(source, layout), start + row, None))
-            return f"{source.name}, line {number}"
+            number, fields = next(islice(numbered_rows(source, layout), start + row, None))
+            return _line(source, number, not fields[-1].strip())
         return f"{source.name}, row {start + row}"
 
     return where
+
+
+def _line(source: Input, number: int, may_be_cut: bool) -> str:
+    """The place of a line; of one that lacks something, with a question where the file ends without a line end."""
+    with source.open() as stream:
+        ends = may_be_cut and not next(islice(stream, number - 1, None), b"\n").endswith(b"\n")
+    return f"{source.name}, line {number}{', where the file ends (is it cut short?)' if ends else ''}"
 
 
 def checked_blocks(source: Input, layout: Layout) -> Iterator[Any]:
@@ -348,9 +355,8 @@ def diagnose(source: Input, layout: Layout) -> None:
         if len(row) > 1 and not any(field.strip() for field in row):
             raise DataError(f"{source.name}, line {number} holds no values; delete it")
         if len(row) != len(place):
-            raise DataError(
-                f"{source.name}, line {number}: {len(row)} columns {expected}: {shorten(between.join(row))!r}. {remedy}"
-            )
+            where = _line(source, number, len(row) < len(place))
+            raise DataError(f"{where}: {len(row)} columns {expected}: {shorten(between.join(row))!r}. {remedy}")
         if layout.line and not all(row):
             raise DataError(f"{source.name}, line {number}: an empty field: {shorten(between.join(row))!r}. {remedy}")
         if layout.line and any("\r" in field for field in row):
@@ -359,7 +365,8 @@ def diagnose(source: Input, layout: Layout) -> None:
             text = row[place[name]].strip()
             problem = "" if text in missing else _number_problem(text, layout.decimal)
             if problem:
-                raise DataError(f"{source.name}, line {number}: {name} is {shorten(text)!r}{problem}")
+                where = _line(source, number, row[-1].strip() == text)
+                raise DataError(f"{where}: {name} is {shorten(text)!r}{problem}")
     if not begun:
         raise DataError(f"{source.name} has a header and no rows" if layout.above else f"{source.name} is empty")
 
