@@ -229,6 +229,9 @@ def test_layouts_are_recognised(tmp_path: Path) -> None:
     assert same(found, mb.read(tmp_path / "p.csv", reader="splink"))
     with pytest.raises(mb.UsageError, match="need a reader"):
         mb.read([tmp_path / "out", tmp_path / "utt2spk"])
+    (tmp_path / "decisions").write_text("a b 1\na c 0\n")
+    with pytest.raises(mb.UsageError, match="reader='kaldi'"):
+        mb.read([tmp_path / "cn", tmp_path / "decisions"])
 
 
 @pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")

@@ -234,6 +234,7 @@ def test_missing_scores_of_trials(trials: str, scores: str, tmp_path: Path) -> N
     ("reader", "trials", "scores"),
     [
         ("kaldi", KALDI, "a b 0.9\nc d 0.8\na d 0.2\nc b 0.1\n"),
+        ("kaldi", "a b 1\nc d 1\na d 0\nc b 0\n", "a b 0.9\nc d 0.8\na d 0.2\nc b 0.1\n"),
         ("voxceleb", VOX, "p/1.wav p/2.wav 0.9\np/1.wav q/1.wav 0.1\nq/1.wav q/2.wav 0.8\nq/2.wav p/2.wav 0.2\n"),
     ],
 )
@@ -242,8 +243,8 @@ def test_trials_and_scores_in_either_order(reader: str, trials: str, scores: str
     rates = [mb.evaluate(mb.read(order, reader=reader), 0.5) for order in (files, files[::-1])]
     assert [(one.far.errors, one.frr.errors, one.far.comparisons) for one in rates] == [(0, 0, 2)] * 2
     assert mb.evaluate(files, 0.5).far.comparisons == 2
-    assert is_trial_list(files[0])
-    assert not is_trial_list(files[1])
-    assert not is_trial_list(str(tmp_path))
+    assert is_trial_list(*files)
+    assert not is_trial_list(*files[::-1])
+    assert not is_trial_list(str(tmp_path), files[1])
     with pytest.raises(mb.DataError, match="as the trials and as the scores"):
         mb.read([files[0], files[0]], reader=reader)

@@ -42,7 +42,7 @@ def compare(
     from matchbound.show.differences import SIMULTANEOUS, comparison_records, comparison_section
 
     has_trials = len(files) >= 3 and (
-        is_trial_list(files[0]) if reading.reader is None else reading.reader in ("voxceleb", "kaldi", "sre")
+        is_trial_list(*files[:2]) if reading.reader is None else reading.reader in ("voxceleb", "kaldi", "sre")
     )
     trials, files = (files[:1], files[1:]) if has_trials else ((), files)
     read_claims(claim, "comparison")

@@ -236,9 +236,11 @@ def _by_content(inputs: list[Input], given: dict[str, Any]) -> Data:
         data = _read_as(*by, given)
         return data.with_fields(notes=(Note("recognised", text), *data.notes))
     if len(inputs) > 1 and set(kinds) != {"parquet"} and kinds not in (["npy", "npy"], ["npy", "text"]):
+        has_labels = any(_ends(source.first_text[:10_000], "0", "1") for source in inputs if source.kind == "text")
+        likely = f"; lines of two names and 1 or 0 are read with {argument('reader', 'kaldi')}" if has_labels else ""
         raise UsageError(
             f"{len(inputs)} files need a reader that takes several ({', '.join(READERS)}); without one give a "
-            "single file, Parquet files, or an .npy file and its labels (join text files into one)"
+            f"single file, Parquet files, or an .npy file and its labels (join text files into one){likely}"
         )
     if kind == "empty":
         raise DataError(f"{source.name} is empty")
@@ -309,12 +311,13 @@ def _columns(source: Input) -> set[str]:
     return set(source.first_text[:10_000].strip().lower().split(",")) if source.kind == "text" else set()
 
 
-def is_trial_list(path: str) -> bool:
-    """Whether a file is recognised as a list of trials without scores; not asked of what comes through a pipe."""
-    with suppress(DataError):  # what is wrong with it is told when it is read
-        source = open_input(path) if path != "-" else Input("-")
-        by = None if source.piped else recognised([source])
-        return by is not None and by[0] in TRIAL_LISTS and len(source.first_text.split()) == 3
+def is_trial_list(path: str, scores: str) -> bool:
+    """Whether a file, beside one of scores, is recognised as a list of trials without any; not asked of pipes."""
+    with suppress(DataError):  # what is wrong with them is told when they are read
+        inputs = [open_input(name) if name != "-" else Input("-") for name in (path, scores)]
+        by = None if any(source.piped for source in inputs) else recognised(inputs)
+        if by is not None and by[1][0] is inputs[0]:
+            return by[0] == "sre" or (by[0] in TRIAL_LISTS and len(inputs[0].first_text.split()) == 3)
     return False
 
 
