@@ -184,6 +184,15 @@ def test_somebody_compared_must_be_listed() -> None:
         _ = mb.evaluate(golden_table("larger"), 0.5).generalised(mb.Failures(["p00"])).gfrr.variance
 
 
+def test_people_without_enrolment_who_tried_or_were_compared_are_told_of() -> None:
+    rates = mb.evaluate(golden_table("larger"), 0.5)
+    people = rates.far.tally.identities
+    enrolled = np.arange(people.size) > 0
+    with pytest.warns(mb.MatchboundWarning, match=r"and 2 attempts of theirs in FTA as well; 1 of them were compared"):
+        rates.generalised(mb.Failures(people, enrolled, 2 * np.ones(people.size, int), np.ones(people.size, int)))
+    assert rates.generalised(failures(golden_table("larger"))).gfrr.notes == ()
+
+
 def test_a_table_of_attempts(tmp_path: Path) -> None:
     path = tmp_path / "attempts.csv"
     path.write_text("Identity,acquired,enrolled\nann,1,yes\nann,0,yes\nbob,true,yes\ncy,,no\n")

@@ -777,7 +777,18 @@ class GeneralisedRate(OfOneRate):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        return () if self.failures.by_person else (NOT_BY_PERSON,)
+        """What a reader must know of the failures: who failed is not known, or people without enrolment count twice."""
+        if not self.failures.by_person:
+            return (NOT_BY_PERSON,)
+        outside = ~self.failures.enrolled
+        attempts, compared = int(self.failures.tries[outside].sum()), int(np.count_nonzero(self._compared[1][outside]))
+        if not attempts and not compared:
+            return ()
+        text = (
+            f"people who are not enrolled count in FTE, and {count_text(attempts)} attempts of theirs in FTA as well; "
+            f"{count_text(compared)} of them were compared. Leave out what was tried without enrolment"
+        )
+        return (Note("not-enrolled", text),)
 
     def _fields(self) -> dict[str, Any]:
         people = self.failures.people or self.rate.n_identities
@@ -884,6 +895,9 @@ class ErrorRates(Judged, Shown):
             pooled = argument("weighting", "comparisons")
             raise UsageError(f"GFAR and GFRR are of pooled comparisons; evaluate with {pooled}")
         gfar, gfrr = GeneralisedRate(self.far, "gfar", failures), GeneralisedRate(self.frr, "gfrr", failures)
+        for note in gfrr.notes:
+            if note.code == "not-enrolled":
+                warnings.warn(note, MatchboundWarning, stacklevel=2)
         return GeneralisedRates(gfar, gfrr)
 
     def to_records(self) -> list[dict[str, Any]]:
