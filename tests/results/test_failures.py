@@ -179,6 +179,13 @@ def test_refusals(make: object, message: str) -> None:
         make()  # type: ignore[operator]
 
 
+def test_what_failed_cannot_be_written_over() -> None:
+    made = mb.Failures(["a", "b"], [1, 0], [2, 0], [1, 0])
+    for array in (made.identities, made.enrolled, made.tries, made.acquired):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = array[1]
+
+
 def test_somebody_compared_must_be_listed() -> None:
     with pytest.raises(mb.DataError, match="p01 was compared"):
         _ = mb.evaluate(golden_table("larger"), 0.5).generalised(mb.Failures(["p00"])).gfrr.variance

@@ -179,12 +179,14 @@ def test_one_pair_with_a_trillion_comparisons() -> None:
 
 
 def test_all_pairs_of_two_identities_with_a_million_instances_each() -> None:
-    """Running sums of a block-wise count are int64; from pairs, the moments are exact where those have wrapped."""
+    """Running sums of a block-wise count are int64; where they may have wrapped, pairs are asked for instead."""
     instances = np.array([10**6, 10**6, 3], dtype=np.int64)
     partial = PartialTally.empty(3, 1)
     partial.impostor[:] = [[10**12 - 1], [10**12 - 1], [0]]
     source = SimpleNamespace(identities=np.arange(3), instance_counts=instances, distance=False)
     grid, place = np.zeros(1), np.zeros(1, dtype=np.int64)
+    with pytest.raises(mb.DataError, match="pairs=True"):
+        finish(partial, source, grid, place, False)
     partial.keys, partial.bins, partial.counts = [np.array([1])], [np.array([1])], [np.array([10**12 - 1])]
     tally = finish(partial, source, grid, place, True)
     n, m = 10**12 - 1, 10**12

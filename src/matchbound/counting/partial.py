@@ -17,6 +17,7 @@ from matchbound.counting.run import Partial
 from matchbound.counting.threads import in_slices
 from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, PairTable, Tally, pair_moments
 from matchbound.data.embeddings import Embeddings
+from matchbound.errors import DataError
 
 FEWEST_IN_A_SLICE = 512
 # What the running sums of a partial tally can hold.
@@ -100,6 +101,10 @@ def finish(
     """
     identities, instances = source.identities, source.instance_counts
     compared, erred = AllPairs(instances), None
+    if not pairs and sums_may_wrap(instances):
+        raise DataError(
+            "two identities have so many instances that sums of squared counts pass 2^63; tally with pairs=True"
+        )
     if pairs:  # their moments are exact where the running sums have wrapped around
         tables = _pair_tables(partial, np.unique(place))
         erred = tuple(tables[int(at)] for at in place)

@@ -72,6 +72,8 @@ class Failures:
         if np.any(samples > attempts):
             who = people[np.flatnonzero(samples > attempts)[0]]
             raise DataError(f"identity {who} has more samples acquired than attempts")
+        for array in (people, known, attempts, samples):
+            array.setflags(write=False)
         self.__dict__.update(
             identities=people,
             enrolled=known,

@@ -210,8 +210,11 @@ def _of_frames(frames: Sequence[Frame], reader: str | None, given: dict[str, Any
     from matchbound.readers.containers import load_frame
 
     tables = [load_frame(frame) for frame in frames]
-    plain = any(given.get(name) for name in TABLE.split())
-    if reader is None and not plain and any(SPLINK & set(table.names) for table in tables if PAIRED in table.names):
+    if (
+        reader is None
+        and not _says_columns(given)
+        and any(SPLINK & set(table.names) for table in tables if PAIRED in table.names)
+    ):
         reader = "splink"
     if reader == "splink" and len(tables) <= 2:
         function, _, takes = READERS[reader]
@@ -249,7 +252,12 @@ def _by_content(inputs: list[Input], given: dict[str, Any]) -> Data:
 
 def _is_plain(source: Input, given: Mapping[str, Any]) -> bool:
     """Whether a table with scores of Splink is read as any other."""
-    return any(given.get(name) for name in TABLE.split()) or PAIRED not in _columns(source)
+    return _says_columns(given) or PAIRED not in _columns(source)
+
+
+def _says_columns(given: Mapping[str, Any]) -> bool:
+    """Whether the caller said what the columns of a table are."""
+    return any(given.get(name) for name in TABLE.split())
 
 
 def _run(source: AnyPath, what: str, function: str, takes: str, given: Mapping[str, Any], *files: Any) -> Data:
