@@ -139,9 +139,9 @@ def one_threshold(older: bool = False) -> list[Row]:
     data = synthetic(20_000, 128)
     wide = synthetic(20_000, 512)
     return [
-        against_product("20,000 x 128, FAR 1e-3", data, threshold_at(data, 1e-3), 0.65 if older else 0.4),
+        against_product("20,000 x 128, FAR 1e-3", data, threshold_at(data, 1e-3), 0.6 if older else 0.4),
         against_product("20,000 x 128, FAR 1e-2", data, threshold_at(data, 1e-2), 0.85 if older else 0.65),
-        against_product("20,000 x 512, FAR 1e-3", wide, threshold_at(wide, 1e-3), 0.65 if older else 0.4),
+        against_product("20,000 x 512, FAR 1e-3", wide, threshold_at(wide, 1e-3), 0.6 if older else 0.4),
     ]
 
 
@@ -152,7 +152,7 @@ def real_data(older: bool = False) -> list[Row]:
         with np.load(SHARED / "face_lfw_dlib.npz", allow_pickle=False) as stored:
             faces = Embeddings(stored["embeddings"], stored["identity"], "euclidean")
         rows.append(
-            against_product("faces 13,205 x 128, FAR 1e-3", faces, threshold_at(faces, 1e-3), 0.65 if older else 0.4, 9)
+            against_product("faces 13,205 x 128, FAR 1e-3", faces, threshold_at(faces, 1e-3), 0.55 if older else 0.4, 9)
         )
     if (SHARED / "text_clinc150_minilm.npz").exists():
         with np.load(SHARED / "text_clinc150_minilm.npz", allow_pickle=False) as stored:
@@ -161,7 +161,7 @@ def real_data(older: bool = False) -> list[Row]:
         copies = [vectors, *(vectors + rng.normal(0, 0.01, vectors.shape).astype(np.float32) for _ in range(2))]
         texts = Embeddings(np.concatenate(copies)[:20_000], np.tile(identity, 3)[:20_000])
         rows.append(
-            against_product("texts 20,000 x 384, FAR 1e-3", texts, threshold_at(texts, 1e-3), 0.6 if older else 0.3, 5)
+            against_product("texts 20,000 x 384, FAR 1e-3", texts, threshold_at(texts, 1e-3), 0.4 if older else 0.3, 5)
         )
     return rows
 
